@@ -1,4 +1,4 @@
-"""A client of Agent 365's tooling platform with the names of Microsoft's SDK, and a local platform to develop with."""
+"""A client of Agent 365's tooling platform with the names of Microsoft's SDK, and a local platform for development."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -88,7 +88,7 @@ __all__ = [
     "resolve_token_scope_for_server",
 ]
 
-# By name, so that a server does not load the client, nor a command the server.
+# Modules are named, not imported: a server must not load the client, and a command must not load the server.
 _MODULES = {
     "ChatHistoryMessage": "model",
     "ChatHistoryRefused": "errors",

@@ -1,4 +1,4 @@
-"""Reads which agent calls, from a turn, a token or the application's name, and builds the User-Agent."""
+"""Finds which agent calls, from a turn, a token or the application's name, and builds the User-Agent."""
 
 import os
 import platform
@@ -12,18 +12,18 @@ from uuid import UUID
 from frontdesk.identity import outbound
 from frontdesk.identity.outbound import agent_id_from_token, header_value, id_text
 
-# The host's own models call the sender otherwise than its SDK for tools does.
+# The host's own models use another attribute name for the sender than its SDK for tools does.
 SENDER_ATTRIBUTES = ("from_", "from_property")
 BLUEPRINT_ATTRIBUTES = ("agentic_app_blueprint_id", "agenticAppBlueprintId")
 
 
 def read_attribute_path(turn_context: object, *path: str) -> object:
-    """What stands at a path of attributes; None where anything on the way is missing."""
+    """The value at a path of attributes; None where any attribute on the way is missing."""
     found = turn_context
     for name in path:
         try:
             found = getattr(found, name, None)
-        # The turn is somebody else's code: a part that cannot be looked at is one that is missing.
+        # The turn is foreign code: an attribute that cannot be read counts as missing.
         except Exception:  # noqa: BLE001
             return None
         if found is None:
@@ -32,7 +32,7 @@ def read_attribute_path(turn_context: object, *path: str) -> object:
 
 
 def blueprint_id(turn_context: object) -> str | None:
-    """The blueprint of the agent that a turn comes from, where it comes from one."""
+    """The blueprint of the agent that a turn comes from; None where the turn names none."""
     if turn_context is None:
         return None
     for sender in SENDER_ATTRIBUTES:
@@ -74,24 +74,24 @@ def get_agent_id_from_token(token: str | None) -> str:
 
 
 def get_app_id_from_token(token: str | None) -> str:
-    """The application that a token was made for: a GUID of zeros without a token, empty where it names none."""
+    """The application that a token was made for: a GUID of zeros without a token, empty where the token names none."""
     if not token or not token.strip():
         return NO_APPLICATION
     return agent_id_from_token(token, APPLICATION_CLAIMS)
 
 
 def resolve_agent_identity(context: object, auth_token: str | None) -> str:
-    """The agent whose servers are asked for: the turn's own instance, else the application of the token."""
+    """The id of the agent whose servers are listed: the turn's own instance, else the application of the token."""
     try:
         instance = _agentic_instance(read_attribute_path(context, "activity"))
-    # The turn is somebody else's code, and what it raises does not change who holds the token.
+    # The turn is foreign code, and an exception in it does not change who holds the token.
     except Exception:  # noqa: BLE001
         instance = None
     return get_app_id_from_token(auth_token) if instance is None else instance
 
 
 def _agentic_instance(activity: object) -> str | None:
-    """The instance that an agentic turn is for, empty where it does not say; None of any other turn."""
+    """The instance that an agentic turn is for, empty where the turn does not name it; None for any other turn."""
     agentic = getattr(activity, "is_agentic_request", None)
     if not callable(agentic) or not agentic():
         return None
@@ -107,19 +107,19 @@ _reading_lock = Lock()
 
 
 def get_application_name(environ: Mapping[str, str] = os.environ) -> str | None:
-    """The variable, looked at each time, else the name of the project in this folder, read once."""
+    """The variable, which is read each time, else the name of the project in this folder, which is read once."""
     return environ.get(APPLICATION_NAME_VARIABLE) or _read_project_name()
 
 
 def reset_application_name_cache() -> None:
-    """Forget what was read: the next call reads the project's file again."""
+    """Clear the cached name: the next call reads the project's file again."""
     _read_project_name.cache_clear()
     outbound.project_name.cache_clear()
 
 
 @cache
 def _read_project_name() -> str | None:
-    # Threads that come first together all get here; those that waited find the file read.
+    # Several first threads may arrive together; those that waited find that the file was already read.
     with _reading_lock:
         try:
             return outbound.project_name(Path.cwd())
@@ -132,7 +132,7 @@ SDK_PACKAGE = "microsoft-agents-a365-runtime"
 
 def get_user_agent_header(orchestrator: str | None = None) -> str:
     """`Agent365SDK/2.0.0 (Linux; Python 3.12.1; OpenAI)`; the version is `unknown` where no SDK is installed."""
-    # What begins or ends a comment would do so here.
+    # These characters would begin or end a comment in the header.
     named = header_value((orchestrator or "").translate(str.maketrans("", "", "()\\")))
     return f"{_sdk_product()}{f'; {named}' if named else ''})"
 
@@ -147,7 +147,7 @@ def _sdk_product() -> str:
 
 
 class Utility:
-    """As the SDK's runtime has them."""
+    """The class of the same name in the SDK's runtime."""
 
     get_agent_id_from_token = staticmethod(get_agent_id_from_token)
     get_app_id_from_token = staticmethod(get_app_id_from_token)

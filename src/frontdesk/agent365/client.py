@@ -50,7 +50,7 @@ from frontdesk.mcp_client.http import HttpClient, HttpFailure, proxies_of_enviro
 
 
 def build_chat_request(turn_context: object, messages: Sequence[ChatHistoryMessage] | None) -> ChatMessageRequest:
-    """The request; what the turn lacks is told by the name of the attribute that should hold it."""
+    """Build the request; where the turn lacks something, the error names the attribute that should hold it."""
     if turn_context is None:
         raise InvalidArgument("turn_context cannot be None")
     if messages is None:
@@ -75,13 +75,13 @@ def _required_value(turn_context: object, what: str, *path: str) -> object:
 
 
 TIMEOUT_SECONDS = 30.0
-# Of what the platform says when it refuses, as much as somebody would read.
+# How much of the platform's error text is shown.
 SHOWN_BODY = 2_000
 OK = 200
 
 
 class McpToolServerConfigurationService:
-    """Asks the platform. It keeps nothing of its callers; inside `async with` it keeps connections."""
+    """Calls the platform. It stores nothing about its callers; inside `async with` it keeps connections."""
 
     def __init__(
         self,
@@ -122,10 +122,10 @@ class McpToolServerConfigurationService:
         auth_handler_name: str | None = None,
         turn_context: object = None,
     ) -> list[MCPServerConfig]:
-        """The servers of an agent, each with its token: by the manifest while developing, else by the platform.
+        """The servers of an agent, each with its token: from the manifest during development, else from the platform.
 
         With `authorization`, `auth_handler_name` and `turn_context` together, tokens are exchanged, one for each scope.
-        Raises a `PlatformError`; one about an argument is a `ValueError` too.
+        Raises a `PlatformError`; an error about an argument is a `ValueError` too.
         """
         servers = await self.servers_of(agentic_app_id, auth_token, options, turn_context)
         if is_development_environment(self._environ):
@@ -163,9 +163,9 @@ class McpToolServerConfigurationService:
         chat_history_messages: Sequence[ChatHistoryMessage] | None,
         options: ToolOptions | None = None,
     ) -> OperationResult:
-        """Send a turn's message and what was said before it, for the platform to look at.
+        """Send a turn's message and the messages before it to the platform.
 
-        Raises `ValueError` where the turn lacks something; whatever happens after that is in the result.
+        Raises `ValueError` where the turn lacks something; any later error is in the result.
         """
         chat = build_chat_request(turn_context, chat_history_messages)
         said = headers.chat_headers(options or ToolOptions(), turn_context)
@@ -207,7 +207,7 @@ class McpToolServerConfigurationService:
 
     def _read(self, text: str) -> list[MCPServerConfig]:
         try:
-            # No answer at all is no servers, as `null` is.
+            # An empty answer means no servers, as `null` does.
             document: object = json.loads(text) if text.strip() else None
         except json.JSONDecodeError as error:
             raise PlatformUnreadable(f"Failed to parse MCP server configuration response: {error}") from error
@@ -231,7 +231,7 @@ class McpToolServerConfigurationService:
 
     @asynccontextmanager
     async def _connections(self) -> AsyncGenerator[HttpClient]:
-        """Those that are kept, or some for one request."""
+        """The kept connections, or new ones for a single request."""
         if self._http is not None:
             yield self._http
             return

@@ -18,15 +18,15 @@ SHOWN_NAME_LENGTH = 100
 LONGEST_ADDRESS = 500
 MOST_NAMED = 10
 
-# Fetches the token of a scope; the second argument is one that was just refused.
+# Fetches the token of a scope; the second argument is a token that was just refused.
 FetchToken = Callable[[str, str | None], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Agent365Server:
-    """A server and what it takes for a token: one of this `scope`, which is `bearer` or, where `fetched`, is fetched.
+    """A server and its token: a token of this `scope`, which is `bearer` or, where `fetched` is true, is fetched.
 
-    `name` and `unique_name` are what the platform calls it: anything may stand there.
+    `name` and `unique_name` come from the platform and may be any text.
     """
 
     name: str
@@ -39,17 +39,17 @@ class Agent365Server:
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryResult:
-    """The servers that can be used, and in words what somebody should do about others."""
+    """The servers that can be used, and sentences that say what to do about the others."""
 
     servers: Sequence[Agent365Server] = ()
     notes: Sequence[str] = ()
 
 
 class ServerDiscovery:
-    """Asks for the servers of one agent: with `token`, or with one that is fetched for ourselves.
+    """Lists the servers of one agent, with `token` or with a token that is fetched for ourselves.
 
-    `fetch` is there where tokens can be had for each scope. Servers are then called with those alone: `token` is
-    nobody's in particular, and a call may have to be made for a person.
+    `fetch` is set where a token can be fetched for each scope. Servers are then called only with such tokens: `token`
+    belongs to no particular person, and a call may have to be made for one.
     """
 
     def __init__(
@@ -62,7 +62,10 @@ class ServerDiscovery:
         self._service = McpToolServerConfigurationService(environ=environ)
 
     async def find(self) -> DiscoveryResult:
-        """What the platform says now, or the manifest while developing; raises a `PlatformError`."""
+        """The servers that the platform lists now, or those of the manifest during development.
+
+        Raises a `PlatformError`.
+        """
         listed = await self._listed()
         ready = [server for server in listed if server.is_ready]
         equipped = [(server, self._with_token_of_scope(server)) for server in ready]
@@ -71,7 +74,7 @@ class ServerDiscovery:
         return DiscoveryResult([found for _, found in equipped if found is not None], notes)
 
     def with_token(self, name: str, unique_name: str, url: str, scope: str) -> Agent365Server | None:
-        """A server with what it takes for a token; None where there is no way to one."""
+        """A server with its token; None where there is no way to get one."""
         developing = is_development_environment(self._environ)
         bearer = development_token(name, self._environ)[1] if developing else None
         if bearer is None and self._fetch is not None:
@@ -111,7 +114,7 @@ class ServerDiscovery:
         return self.with_token(server.mcp_server_name, server.mcp_server_unique_name, server.url or "", scope)
 
     def _note_doubtful_tokens(self, servers: Sequence[MCPServerConfig]) -> Iterator[str]:
-        """Those with an audience of their own that have the shared token."""
+        """Note the servers that have an audience of their own but use the shared token."""
         if not is_development_environment(self._environ):
             return
         for server in servers:
@@ -122,7 +125,7 @@ class ServerDiscovery:
 
 
 def _note_missing_connections(servers: Sequence[MCPServerConfig]) -> Iterator[str]:
-    """Those that somebody has to connect an account with first, and where."""
+    """Note the servers that need a connected account first, and where to connect it."""
     waiting: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for server in servers:
         if not server.is_ready:

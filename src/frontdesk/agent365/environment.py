@@ -1,4 +1,4 @@
-"""Reads the platform's variables, and builds its addresses; a value put into one stays one part of the path."""
+"""Reads the platform's variables and builds its addresses; a value in an address always stays one part of the path."""
 
 import os
 import re
@@ -10,10 +10,10 @@ from frontdesk.mcp_client.model import is_plain_address
 
 
 class Constants:
-    """As the SDK groups them."""
+    """Constants, grouped as in the SDK."""
 
     class Headers:
-        """Names of headers, and the word before a token."""
+        """Names of headers, and the scheme before a token."""
 
         AUTHORIZATION = "Authorization"
         BEARER_PREFIX = "Bearer"
@@ -27,7 +27,7 @@ class Constants:
 HEADER_AGENT_ID = Constants.Headers.AGENT_ID
 HEADER_CHANNEL_ID = Constants.Headers.CHANNEL_ID
 
-# The application that the servers of the first kind share; its tokens are good for discovery too.
+# The application that all V1 servers share; its tokens are valid for discovery too.
 SHARED_APP_ID = "ea9ffc3e-8a23-4a7d-836d-234d7c7565c1"
 SHARED_APP_URI = f"api://{SHARED_APP_ID}"
 MANIFEST_NAME = "ToolingManifest.json"
@@ -35,21 +35,21 @@ MANIFEST_NAME = "ToolingManifest.json"
 BASE_URL = "https://agent365.svc.cloud.microsoft"
 SHARED_SCOPE = f"{SHARED_APP_ID}/.default"
 OBSERVABILITY_SCOPE = "api://9b975845-388f-4429-889e-eab1ef63949c/.default"
-# The first that says anything counts.
+# The first variable that has a value counts.
 ENVIRONMENT_VARIABLES = ("PYTHON_ENVIRONMENT", "ENVIRONMENT", "ASPNETCORE_ENVIRONMENT", "DOTNET_ENVIRONMENT")
 DEVELOPMENT = "development"
-# An address is one line of visible characters; what else it needs is looked at when it is used.
+# An address is one line of visible characters; other rules are checked when it is used.
 VISIBLE_ASCII = re.compile(r"[!-~]{1,2000}")
 
 
 def is_development_environment(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether servers come from the manifest and tokens from variables: so, unless the environment says otherwise."""
+    """Whether servers come from the manifest and tokens from variables; true unless the environment says otherwise."""
     said = next((environ[name] for name in ENVIRONMENT_VARIABLES if environ.get(name)), DEVELOPMENT)
     return said.lower() == DEVELOPMENT
 
 
 def platform_base_url(environ: Mapping[str, str] = os.environ) -> str:
-    """Where the platform stands, without a slash at the end."""
+    """The address of the platform, without a slash at the end."""
     said = environ.get("MCP_PLATFORM_ENDPOINT", "").strip().rstrip("/") or BASE_URL
     if not VISIBLE_ASCII.fullmatch(said) or not is_plain_address(said) or "?" in said or "#" in said:
         raise InvalidArgument("MCP_PLATFORM_ENDPOINT must be http(s)://host, without a login, a query or a fragment")
@@ -57,12 +57,12 @@ def platform_base_url(environ: Mapping[str, str] = os.environ) -> str:
 
 
 def get_mcp_platform_authentication_scope(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """The scope of the token that discovery and the servers of the first kind share."""
+    """The scope of the token that discovery and the V1 servers share."""
     return [environ.get("MCP_PLATFORM_AUTHENTICATION_SCOPE") or SHARED_SCOPE]
 
 
 def get_observability_authentication_scope(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """The scope of tokens for what is observed."""
+    """The scope of tokens for observability."""
     return [environ.get("A365_OBSERVABILITY_SCOPE_OVERRIDE", "").strip() or OBSERVABILITY_SCOPE]
 
 
@@ -71,29 +71,29 @@ LONGEST_PATH_PART = 256
 
 
 def get_tooling_gateway_for_digital_worker(agentic_app_id: str, environ: Mapping[str, str] = os.environ) -> str:
-    """Where the servers of an agent are listed."""
+    """The address that lists the servers of an agent."""
     return f"{platform_base_url(environ)}/agents/v2/{_path_part(agentic_app_id, 'agentic_app_id')}/mcpServers"
 
 
 def get_mcp_base_url(environ: Mapping[str, str] = os.environ) -> str:
-    """The address below which servers stand that name none of their own."""
+    """The base address for servers that have no address of their own."""
     return f"{platform_base_url(environ)}/agents/servers"
 
 
 def build_mcp_server_url(server_name: str, environ: Mapping[str, str] = os.environ) -> str:
-    """Where a server stands that names no address of its own."""
+    """The address of a server that has none of its own."""
     return f"{get_mcp_base_url(environ)}/{_path_part(server_name, 'the name of an MCP server')}"
 
 
 def get_chat_history_endpoint(environ: Mapping[str, str] = os.environ) -> str:
-    """Where chats are sent."""
+    """The address to which chats are sent."""
     return f"{platform_base_url(environ)}{CHAT_HISTORY_PATH}"
 
 
 def _path_part(text: str, what: str) -> str:
-    # Whoever keeps ids as UUIDs gives one.
+    # Callers may pass a UUID object.
     text = str(text)
-    # A part that is only dots would be taken for a way up, encoded or not.
+    # A part that consists only of dots could be read as `..`, encoded or not.
     if not text or not text.strip(".") or len(text) > LONGEST_PATH_PART:
         raise InvalidArgument(f"{what} must be 1 to {LONGEST_PATH_PART} characters, and not only dots")
     return quote(text, safe="", errors="replace")

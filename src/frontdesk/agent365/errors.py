@@ -1,16 +1,16 @@
-"""Defines the errors of the platform, with the words that users of the SDK know, and the result that carries them.
+"""Defines the errors of the platform, with the SDK's wording, and the result that carries them.
 
 PlatformError                       everything below, and a FrontdeskError
 ├── InvalidArgument                 also a ValueError: an argument is missing or cannot be sent
-├── DiscoveryFailed                 the platform answered with another status than 200; carries it and the body
-├── ChatHistoryRefused              the same of a chat that was sent
+├── DiscoveryFailed                 the platform answered with a status other than 200; carries the status and the body
+├── ChatHistoryRefused              like DiscoveryFailed, for a chat that was sent
 ├── PlatformTimeout                 also a TimeoutError: no whole answer in time
 ├── PlatformUnreachable             also a ConnectionError: no answer at all
 ├── PlatformUnreadable              an answer that is not JSON, or too large
-├── ManifestUnreadable              ToolingManifest.json is there and cannot be used
-├── TokenNotObtained                the exchange for a server's token gave none; carries server and scope
-├── TokenContextMissing             servers with an audience of their own, and nothing to exchange tokens with
-└── McpConnectionsRequiredError     servers wait for somebody to connect an account; carries where
+├── ManifestUnreadable              ToolingManifest.json exists, but cannot be used
+├── TokenNotObtained                the exchange gave no token for a server; carries server and scope
+├── TokenContextMissing             servers have an audience of their own, and there is no way to exchange tokens
+└── McpConnectionsRequiredError     servers wait for a person to connect an account; carries the place to connect it
 """
 
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ from frontdesk.text import escape_invisible
 
 
 class PlatformError(FrontdeskError):
-    """Something between us and the platform."""
+    """Something failed between us and the platform."""
 
 
 class InvalidArgument(PlatformError, ValueError):
-    """What was given cannot be used."""
+    """An argument cannot be used."""
 
 
 class DiscoveryFailed(PlatformError):
-    """The platform refuses, or is not well."""
+    """The platform refuses, or has an internal error."""
 
     def __init__(self, status: int, body: str) -> None:
         super().__init__(f"Failed to read MCP servers from endpoint: HTTP {status}: {body}")
@@ -48,7 +48,7 @@ class ChatHistoryRefused(PlatformError):
 
 
 class PlatformTimeout(PlatformError, TimeoutError):
-    """The platform takes too long."""
+    """The platform takes too long to answer."""
 
 
 class PlatformUnreachable(PlatformError, ConnectionError):
@@ -56,7 +56,7 @@ class PlatformUnreachable(PlatformError, ConnectionError):
 
 
 class PlatformUnreadable(PlatformError):
-    """The platform's answer makes no sense."""
+    """The platform's answer cannot be read."""
 
 
 class ManifestUnreadable(PlatformError):
@@ -78,7 +78,7 @@ class TokenNotObtained(PlatformError):
 
 
 class TokenContextMissing(PlatformError):
-    """Servers need tokens of their own, and there is nothing to get them with."""
+    """Servers need tokens of their own, and there is no way to get them."""
 
     def __init__(self, servers: Sequence[str]) -> None:
         names = escape_invisible(", ".join(servers))
@@ -90,7 +90,7 @@ class TokenContextMissing(PlatformError):
 
 
 class McpConnectionsRequiredError(PlatformError):
-    """Servers cannot be used before somebody has connected an account with them."""
+    """Servers cannot be used before a person has connected an account with them."""
 
     def __init__(
         self, missing_connections_url: str | None, connectivity_status: str, server_names: Sequence[str]
@@ -109,7 +109,7 @@ class McpConnectionsRequiredError(PlatformError):
 
 
 class OperationError:
-    """What went wrong, as the exception that says it."""
+    """An error of an operation, with its exception."""
 
     __slots__ = ("_exception",)
 
@@ -132,7 +132,7 @@ class OperationError:
 
 
 class OperationResult:
-    """Whether an operation succeeded, and if not, why."""
+    """Whether an operation succeeded, and its errors."""
 
     __slots__ = ("_errors", "_succeeded")
 
@@ -146,12 +146,12 @@ class OperationResult:
 
     @property
     def errors(self) -> list[OperationError]:
-        """A list of its own each time: whoever changes it changes nothing here."""
+        """A new list each time, so that a caller's change to it changes nothing here."""
         return list(self._errors)
 
     @staticmethod
     def success() -> "OperationResult":
-        """The one that every success shares."""
+        """The result that every success shares."""
         return _SUCCESS
 
     @staticmethod

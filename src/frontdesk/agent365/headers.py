@@ -1,4 +1,4 @@
-"""Builds the headers of requests, and gets each server the token that it needs."""
+"""Builds the headers of requests, and gets the token that each server needs."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ HeaderNames = Constants.Headers
 def gateway_headers(
     token: str, options: ToolOptions, agent_id: str | None, turn_context: object = None
 ) -> dict[str, str]:
-    """For the request that lists servers."""
+    """The headers of the request that lists servers."""
     headers = {
         HeaderNames.AUTHORIZATION: bearer_header(require_sendable_token(token, "auth_token")),
         HeaderNames.USER_AGENT: get_user_agent_header(options.orchestrator_name),
@@ -40,7 +40,7 @@ def gateway_headers(
 
 
 def chat_headers(options: ToolOptions, turn_context: object) -> dict[str, str]:
-    """For the request that sends a chat: it carries no token, and so does not say which agent sends it."""
+    """The headers of the request that sends a chat: it carries no token, and so does not name the agent."""
     headers = {
         HeaderNames.USER_AGENT: get_user_agent_header(options.orchestrator_name),
         "Content-Type": "application/json",
@@ -56,7 +56,7 @@ def server_headers(
     turn_context: object = None,
     environ: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
-    """For all requests to one server: with its own token, else the shared one."""
+    """The headers of all requests to one server: with its own token, else the shared one."""
     own = dict(server.headers or {})
     shown = next((value for name, value in own.items() if name.lower() == "authorization"), None) or auth_token
     kept = {name: value for name, value in own.items() if value and name.lower() != "authorization"}
@@ -68,7 +68,7 @@ def server_headers(
         token = require_sendable_token(shown, f"the token for MCP server '{escape_invisible(server.mcp_server_name)}'")
         headers[HeaderNames.AUTHORIZATION] = bearer_header(token)
         headers[HeaderNames.AGENT_ID] = agent_id_for_header(token, turn_context, environ)
-    # Twice under one name, in whatever case, would be two headers.
+    # A name that stands twice, in any case, would give two headers.
     said = {name.lower() for name in kept}
     return kept | {name: value for name, value in headers.items() if value and name.lower() not in said}
 
@@ -76,13 +76,13 @@ def server_headers(
 def agent_id_for_header(
     token: str | None, turn_context: object = None, environ: Mapping[str, str] = os.environ
 ) -> str | None:
-    """Who calls, by the best that is known: the turn's blueprint, the token's claims, the application's name."""
+    """The best known id of the caller: the turn's blueprint, the token's claims, or the application's name."""
     found = blueprint_id(turn_context) or agent_id_from_token(bare_token(token))
     return found or header_value(get_application_name(environ) or "") or None
 
 
 def require_sendable_token(token: str | None, what: str) -> str:
-    """A token without the word before it, or words on why it cannot be sent; it is never quoted."""
+    """The token without its scheme; the error says why a token cannot be sent, and never quotes it."""
     bare = bare_token(token)
     if bare is None:
         raise InvalidArgument(f"{what} cannot be empty or None")
@@ -106,10 +106,10 @@ AcquireToken = Callable[[MCPServerConfig], Awaitable[str | None]]
 
 
 class Authorization(Protocol):
-    """What exchanges tokens: the host's own class has this method, and so may anybody's."""
+    """Exchanges tokens: the host's own class has this method, and any other class may have it."""
 
     async def exchange_token(self, context: object, scopes: list[str], auth_handler_id: str, /) -> object:
-        """Something with a `token`, or None."""
+        """Return an object with a `token`, or None."""
         ...
 
 
@@ -139,7 +139,7 @@ def tokens_from_environment(environ: Mapping[str, str], logger: logging.Logger) 
 
 
 def development_token(server_name: str, environ: Mapping[str, str]) -> tuple[str, str | None]:
-    """The variable that counts for a server, and the bare token in it."""
+    """The variable that counts for a server, and its token without the scheme."""
     own = token_variable_of(server_name)
     name = own if environ.get(own) else TOKEN_VARIABLE
     return name, bare_token(environ.get(name))
@@ -152,7 +152,7 @@ def token_variable_of(server_name: str) -> str:
 def tokens_by_exchange(
     authorization: Authorization, handler: str, turn_context: object, environ: Mapping[str, str], seconds: float
 ) -> AcquireToken:
-    """Tokens in exchange for the turn's own: one request a scope, whatever number of servers share it."""
+    """Exchange the turn's own token: one request for each scope, however many servers share it."""
     known: dict[str, str] = {}
 
     async def acquire(server: MCPServerConfig) -> str:
@@ -169,7 +169,7 @@ def tokens_by_exchange(
 async def exchange_server_token(
     authorization: Authorization, handler: str, turn_context: object, server: str, scope: str, seconds: float
 ) -> str:
-    """One token for a scope; `server` is who it is for, in words."""
+    """Exchange one token for a scope; `server` names the server in messages."""
     try:
         async with asyncio.timeout(seconds):
             result = await authorization.exchange_token(turn_context, [scope], handler)
@@ -184,7 +184,7 @@ async def exchange_server_token(
 
 
 def require_shared_tokens(servers: Sequence[MCPServerConfig]) -> list[MCPServerConfig]:
-    """The servers as they are, which is only good for those that share a token."""
+    """The unchanged servers; this works only for servers that share a token."""
     wanting = [server.mcp_server_name for server in servers if is_v2_server(server)]
     if wanting:
         raise TokenContextMissing(wanting)

@@ -17,12 +17,12 @@ OK = 200
 LARGEST_ANSWER = 8 * 1024 * 1024
 RETRIES = 2
 FIRST_WAIT = 0.2
-# A platform that names a longer wait means that the caller should do something else meanwhile.
+# If the platform names a longer wait, the caller should do something else meanwhile.
 LONGEST_WAIT = 10.0
 TEMPORARY_STATUSES = frozenset({429, 502, 503, 504})
-# No connection was made, so nothing of the request was heard.
+# No connection was made, so the platform received nothing of the request.
 NOT_SENT_ERRORS = frozenset({"ConnectError", "ConnectTimeout"})
-# Python knows many more; some of them take minutes for a text of a megabyte, or are none for texts.
+# Python knows many more codecs; some take minutes for a megabyte of text, or are not for text.
 CODECS = frozenset({"utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "ascii", "iso8859-1", "cp1252"})
 CHARSET = re.compile(r"charset=\"?([A-Za-z0-9._-]+)", re.IGNORECASE)
 
@@ -31,7 +31,7 @@ SendRequest = Callable[[], Awaitable["PlatformReply"]]
 
 @dataclass(frozen=True, slots=True)
 class PlatformReply:
-    """An answer, whole."""
+    """A whole answer."""
 
     status: int
     text: str
@@ -52,7 +52,7 @@ async def send_request(
 async def get_with_retries(
     request: SendRequest, retries: int = RETRIES, longest_wait: float = LONGEST_WAIT
 ) -> PlatformReply:
-    """Ask until there is an answer that stands: a failure that may pass is waited out, a few times."""
+    """Repeat the request until its answer is final: a failure that may pass is waited out, a few times."""
     for wait in _retry_waits(retries):
         try:
             reply = await request()
@@ -66,7 +66,7 @@ async def get_with_retries(
 
 
 async def post_with_retries(request: SendRequest, retries: int = RETRIES) -> PlatformReply:
-    """Ask again only where nobody heard the request."""
+    """Repeat the request only where the platform did not receive it."""
     for wait in _retry_waits(retries):
         try:
             return await request()
@@ -82,7 +82,7 @@ def _retry_waits(retries: int) -> list[float]:
 
 
 async def _read_text(method: str, answer: "HttpResponse") -> str:
-    # What was taken is taken, whatever is said about it and however that goes on.
+    # A chat that was accepted stays accepted, whatever the rest of the answer is.
     if method == "POST" and answer.status == OK:
         return ""
     try:
@@ -122,5 +122,5 @@ def _codec(charset: str) -> str:
 
 
 def _parse_retry_after(said: str | None) -> float | None:
-    """A wait in seconds; a date is not worth reading, as clocks differ."""
+    """A wait in seconds; a date is ignored, as clocks differ."""
     return float(said) if said and re.fullmatch(r"[0-9]{1,6}", said.strip()) else None

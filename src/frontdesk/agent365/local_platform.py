@@ -29,27 +29,27 @@ from frontdesk.agent365.manifest.reader import MOCK_FOLDER, MOCK_SUFFIX, read_ma
 from frontdesk.agent365.manifest.tools import PLACEHOLDER
 from frontdesk.identity.outbound import TOKEN_CLAIMS
 
-# A few placeholders could make much of one long argument.
+# A few placeholders could multiply one long argument.
 LONGEST_FILLED_ANSWER = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class FilledTemplate:
-    """An answer with its values in it; `missing` names the placeholders that nothing was given for."""
+    """A filled answer; `missing` names the placeholders without a value."""
 
     text: str
     missing: tuple[str, ...] = ()
 
 
 def fill_template(template: str, arguments: Mapping[str, Any]) -> FilledTemplate:
-    """The template with each `{{name}}` replaced, whatever its case; what is in a value is not looked at again."""
+    """The template with each `{{name}}` replaced, in any case; placeholders inside a value are not replaced."""
     given = {name.strip().casefold(): value for name, value in arguments.items()}
     parts, missing, end, length = list[str](), dict[str, None](), 0, 0
     for found in PLACEHOLDER.finditer(template):
         name = found[1].strip()
         parts.append(template[end : found.start()])
         end = found.end()
-        # Its own spelling first: two arguments may differ in case alone.
+        # The exact spelling comes first: two arguments may differ only in case.
         if name in arguments or name.casefold() in given:
             parts.append(_value_text(arguments.get(name, given.get(name.casefold()))))
         else:
@@ -65,14 +65,14 @@ def _value_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-# Calls under ever new names drop the oldest states, so that nothing grows.
+# Callers with ever new names push out the oldest states, so that memory stays bounded.
 MOST_STATES = 10_000
 MOST_DELAY_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class MockResponse:
-    """What a tool says, and the state that its server is in from then on."""
+    """A tool's answer, and the state of its server after it."""
 
     text: str
     state: str
@@ -82,7 +82,7 @@ class MockResponse:
 
 
 class ServerStates:
-    """The state of each server, for each agent that calls it: what one does changes nothing for another."""
+    """The state of each server for each calling agent: one agent's calls change nothing for another."""
 
     def __init__(self) -> None:
         self._now: OrderedDict[tuple[str, str], str] = OrderedDict()
@@ -98,7 +98,7 @@ class ServerStates:
 
 
 def answer_call(tool: DeclaredTool, state: str, arguments: Mapping[str, Any], luck: float) -> MockResponse:
-    """The answer to one call; `luck`, from 0 to 1, is held against the tool's error rate."""
+    """The answer to one call; `luck`, from 0 to 1, is compared with the tool's error rate."""
     if luck < tool.error_rate:
         return MockResponse(
             f"{tool.name} failed on purpose: its errorRate is {tool.error_rate:g}", state, is_error=True
@@ -133,7 +133,7 @@ SERVER_PART_PREFIX = "server:"
 
 @dataclass(frozen=True, slots=True)
 class InjectedFault:
-    """An answer instead of the real one, or with `close` none at all; `times` None: until it is removed."""
+    """An answer that replaces the real one; with `close`, no answer. With `times` None, it lasts until removed."""
 
     status: int = 503
     body: str = ""
@@ -144,7 +144,7 @@ class InjectedFault:
 
 
 class InjectedFaults:
-    """The outages that there are, by the part they are of."""
+    """The present faults, by the part that they are for."""
 
     def __init__(self) -> None:
         self._of: dict[str, InjectedFault] = {}
@@ -160,7 +160,7 @@ class InjectedFaults:
         self._of.clear()
 
     def take(self, part: str) -> InjectedFault | None:
-        """What a request to this part meets; one of its times is then used up."""
+        """The fault that a request to this part meets; this uses up one of its times."""
         fault = self._of.get(part)
         if fault is not None and fault.times is not None:
             self.put(part, replace(fault, times=fault.times - 1) if fault.times > 1 else None)
@@ -176,7 +176,7 @@ NO_TOKEN = "none"  # noqa: S105
 MOST_REQUESTS = 1000
 MOST_HEADERS = 60
 LONGEST_LOGGED_TEXT = 1000
-# Under any other name there may be a token or, where a client repeats those of a call, an argument.
+# A header with any other name may hold a token or, where a client repeats the arguments of a call, an argument.
 SHOWN_HEADERS = frozenset(
     {
         "accept",
@@ -203,14 +203,14 @@ SHOWN_HEADERS = frozenset(
     }
 )
 HIDDEN_VALUE = "(not shown)"
-# Somebody may put a token where none belongs.
+# A client may put a token where none belongs.
 JWT = re.compile(r"eyJ[\w-]+\.[\w.-]+")
 ORCHESTRATOR_PATTERN = re.compile(r"\([^;()]*; Python [^;()]*; ([^()]*)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """One request as it is remembered. `status` None: it got no answer. `token` is what its check said."""
+    """One logged request. `status` is None where it got no answer. `token` is the result of its token check."""
 
     time: str
     method: str
@@ -232,7 +232,7 @@ class LoggedRequest:
 
 
 def describe_agent_source(agent_id: str | None, claims: TokenClaims) -> str:
-    """Where an agent's id was taken from, as far as the request shows it."""
+    """Describe where an agent's id was taken from, as far as the request shows it."""
     if not agent_id:
         return "not sent"
     for name in TOKEN_CLAIMS:
@@ -242,7 +242,7 @@ def describe_agent_source(agent_id: str | None, claims: TokenClaims) -> str:
 
 
 def read_orchestrator(user_agent: str | None) -> str | None:
-    """The framework that a User-Agent names, where it is the SDK's kind of User-Agent."""
+    """The framework that a User-Agent names, where it has the SDK's form."""
     found = ORCHESTRATOR_PATTERN.search(user_agent or "")
     return found[1].strip() if found else None
 
@@ -252,14 +252,14 @@ def read_agent_id(headers: Mapping[str, str]) -> str | None:
 
 
 def identify_caller(headers: Mapping[str, str]) -> str:
-    """The agent that calls, as far as it can be told: by its own word, else by its token's, else nobody's."""
+    """The agent that calls, as far as the request shows: by its header, else by its token, else unknown."""
     claims = read_claims(headers.get("authorization"))
     claimed = next((str(claims[name]) for name in TOKEN_CLAIMS if claims.get(name)), "")
     return read_agent_id(headers) or claimed[:LONGEST_LOGGED_TEXT]
 
 
 def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers as sent; of those that may hold a secret or an argument the names alone."""
+    """The headers as sent; a header that may hold a secret or an argument keeps only its name."""
     kept = list(headers.items())[:MOST_HEADERS]
     return {_redact(name): _redact(value) if name in SHOWN_HEADERS else HIDDEN_VALUE for name, value in kept}
 
@@ -269,7 +269,7 @@ def redact_text(text: str | None) -> str | None:
 
 
 def _redact(text: str) -> str:
-    # First the tokens: of one that is cut off, a part could be left.
+    # Replace tokens before the text is cut: a part of a token could be left otherwise.
     return JWT.sub("[token]", text)[:LONGEST_LOGGED_TEXT]
 
 
@@ -282,12 +282,12 @@ def _is_guid(text: str) -> bool:
 
 log = structlog.get_logger("frontdesk.agent365")
 
-# (file, when it was changed, how long it is)
+# (file, time of its last change, size)
 FileMark = tuple[str, int, int]
 
 
 class WatchedManifest:
-    """A manifest and the files beside it; `trouble` says why what is served is older than what is on disk."""
+    """A manifest and the files beside it; `problem` says why the served version is older than the one on disk."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -296,11 +296,11 @@ class WatchedManifest:
         self.problem: str | None = None
 
     def current(self) -> DeclaredManifest:
-        """What is declared; looks at the files' marks, and reads them only when those have changed."""
+        """The declared manifest; it compares the files' marks, and reads the files only when those have changed."""
         marks = list(_file_marks(self._declared))
         if marks != self._marks:
             self._reread()
-            # Of the files that count from now on, which may be others.
+            # The marks of the files that count from now on, which may be other files.
             self._marks = marks if self.problem else list(_file_marks(self._declared))
         return self._declared
 
@@ -319,19 +319,19 @@ class WatchedManifest:
 
 
 def enabled_servers(declared: DeclaredManifest) -> list[DeclaredServer]:
-    """The servers that are not switched off."""
+    """The servers that are not disabled."""
     return [server for server in declared.servers if server.entry.get("enabled") is not False]
 
 
 def find_server(declared: DeclaredManifest, name: str) -> DeclaredServer | None:
-    """The server of this name, or else of this unique name."""
+    """The server with this name, or else with this unique name."""
     servers = enabled_servers(declared)
     named = next((server for server in servers if server.name == name), None)
     return named or next((server for server in servers if server.unique_name == name), None)
 
 
 def _unreadable_file(declared: DeclaredManifest) -> str | None:
-    """A file beside the manifest of which nothing could be read: what is wrong with it has no place in it."""
+    """The problem of a mock file that could not be read at all: its place is the file itself, not a part of it."""
     broken = (problem for problem in declared.problems if problem.level is ProblemLevel.ERROR)
     return next((str(problem) for problem in broken if problem.where.endswith(MOCK_SUFFIX)), None)
 
@@ -347,7 +347,7 @@ def _file_marks(declared: DeclaredManifest) -> Iterator[FileMark]:
 
 
 def _mock_files(path: Path) -> list[Path]:
-    """Files that speak for a server as soon as they are there."""
+    """The mock files that count for a server as soon as they exist."""
     try:
         return list((path.absolute().parent / MOCK_FOLDER).glob(f"*{MOCK_SUFFIX}"))
     except OSError:
@@ -359,7 +359,7 @@ MOST_CHATS = 200
 
 @dataclass(slots=True)
 class LocalPlatformState:
-    """One local platform; nothing of it outlives the process."""
+    """The state of one local platform; it ends with the process."""
 
     manifest: WatchedManifest
     mode: TokenMode = TokenMode.CLAIMS
@@ -376,6 +376,6 @@ class LocalPlatformState:
     def for_manifest(
         cls, manifest: Path, mode: TokenMode = TokenMode.CLAIMS, seed: int | None = None
     ) -> "LocalPlatformState":
-        """The stand-in for a manifest, or `ManifestUnreadable`; with a seed, chance is the same each time."""
-        # Chance for tests, and nothing secret.
+        """The state for a manifest; raises `ManifestUnreadable`. With a seed, random answers are the same each time."""
+        # The random numbers are for tests; nothing about them is secret.
         return cls(WatchedManifest(manifest), mode, random.Random(seed))  # noqa: S311

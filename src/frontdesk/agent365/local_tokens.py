@@ -29,13 +29,13 @@ class TokenSigner:
         self._key = ECKey.generate_key("P-256", {"kid": self._key_id, "use": "sig", "alg": ALGORITHM})
 
     def issue(self, audience: str, now: float, claims: Mapping[str, object]) -> str:
-        """A token; claims that are given replace the usual ones."""
+        """Issue a token; the given claims replace the usual ones."""
         usual = {"aud": audience, "iat": int(now), "exp": int(now) + LIFETIME_SECONDS, "jti": secrets.token_hex(8)}
         header = {"alg": ALGORITHM, "typ": "JWT", "kid": self._key_id}
         return jwt.encode(header, {**usual, **claims}, self._key, [ALGORITHM])
 
     def is_own_token(self, token: str) -> bool:
-        """Whether a token is one of ours; the algorithm is never the token's to say."""
+        """Whether we signed a token; the token does not choose the algorithm."""
         try:
             jwt.decode(token, self._key, algorithms=[ALGORITHM])
         except (JoseError, ValueError):
@@ -50,7 +50,7 @@ TokenClaims = Mapping[str, object]
 
 
 class TokenMode(StrEnum):
-    """How closely tokens are looked at: not at all, at what they say, or also at who made them."""
+    """How strictly tokens are checked: not at all, by their claims, or also by their signature."""
 
     OFF = "off"
     CLAIMS = "claims"
@@ -59,9 +59,10 @@ class TokenMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TokenCheck:
-    """What was found: `failed` names the check that did not hold, `why` says it in full; no part of the token is in it.
+    """The result of a check: `failed` names the check, `why` explains it in full; neither contains any part of the
+    token.
 
-    `claims` are what the token says of itself, whether that holds or not.
+    `claims` are the token's own claims, whether they hold or not.
     """
 
     failed: str | None = None
@@ -76,12 +77,12 @@ def audience_of(server: DeclaredServer) -> str:
 
 
 def read_claims(authorization: str | None) -> TokenClaims:
-    """What the token of a request says, unproven; nothing where there is none."""
+    """The unproven claims of a request's token; empty where there is none."""
     return unverified_claims((authorization or "").strip().rpartition(" ")[2])
 
 
 def check_token(authorization: str | None, audience: str, mode: TokenMode, mint: TokenSigner, now: float) -> TokenCheck:
-    """Look at the Authorization header of a request that wants a token for this audience."""
+    """Check the Authorization header of a request that needs a token for this audience."""
     claims = read_claims(authorization)
     if mode is TokenMode.OFF:
         return TokenCheck(None, "not checked", claims)
@@ -111,7 +112,7 @@ def _find_problem(
 def _expiry_problem(expires: object, now: float) -> tuple[str, str] | None:
     if isinstance(expires, bool) or not isinstance(expires, int | float):
         return "expiry", "The token does not say when it expires; its claim exp must be a number of seconds"
-    # Asked this way round, because a NaN is neither before nor after anything.
+    # The comparison stands this way round because a NaN is neither before nor after anything.
     if now < expires:
         return None
     when = datetime.fromtimestamp(expires, UTC).isoformat() if 0 <= expires < FOREVER else str(expires)
@@ -127,7 +128,7 @@ def _audience_problem(said: object, audience: str) -> tuple[str, str] | None:
 
 
 def _normalize_audience(audience: str) -> str:
-    """As the platform compares them: an application's id and its address mean the same."""
+    """Normalize as the platform compares audiences: an application's id and its address mean the same."""
     return audience.strip().lower().removeprefix("api://")
 
 
@@ -137,7 +138,7 @@ TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"  # noqa: S105
 GRANTS = (CLIENT_CREDENTIALS, ON_BEHALF_OF, TOKEN_EXCHANGE)
 DEFAULT_SCOPE = ".default"
 PARENT_CLAIM = "xms_par_app_azp"
-# Of whom a token speaks goes on to the one that is made from it.
+# The claims about a person that a new token takes over from the token that it is made from.
 PERSON_CLAIMS = ("sub", "oid", "tid", "name", "preferred_username")
 LONGEST_VALUE = 500
 
@@ -145,7 +146,7 @@ TokenForm = Mapping[str, str]
 
 
 class GrantRefused(Exception):
-    """A request for a token that cannot be granted; `fault` is OAuth's word for why."""
+    """A request for a token is refused; `fault` is OAuth's error code."""
 
     def __init__(self, fault: str, message: str) -> None:
         super().__init__(message)
@@ -153,7 +154,7 @@ class GrantRefused(Exception):
 
 
 def grant_token(form: TokenForm, mint: TokenSigner, now: float) -> dict[str, object]:
-    """The answer to a request for a token, or `GrantRefused`."""
+    """The answer to a request for a token; raises `GrantRefused`."""
     kind = form.get("grant_type", "")
     if kind not in GRANTS:
         raise GrantRefused("unsupported_grant_type", f"grant_type must be one of {', '.join(GRANTS)}")
@@ -177,7 +178,7 @@ def grant_token(form: TokenForm, mint: TokenSigner, now: float) -> dict[str, obj
 
 
 def _requested_audience(form: TokenForm) -> tuple[str, list[str]]:
-    """(audience, scopes) that were asked for; an exchange may name the audience apart."""
+    """The requested (audience, scopes); an exchange may name the audience separately."""
     wanted = form.get("scope", "")[: 2 * LONGEST_VALUE].split()
     apart = (form.get("audience") or form.get("resource") or "").strip()
     if 0 < len(apart) <= LONGEST_VALUE:
@@ -190,7 +191,7 @@ def _requested_audience(form: TokenForm) -> tuple[str, list[str]]:
 
 
 def _assertion_claims(form: TokenForm, kind: str, now: float) -> Mapping[str, object]:
-    """What the token says that another is to be made from."""
+    """The claims of the token from which another one is made."""
     if kind == CLIENT_CREDENTIALS:
         return {}
     field = "subject_token" if kind == TOKEN_EXCHANGE else "assertion"

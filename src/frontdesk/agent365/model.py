@@ -11,13 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from frontdesk.agent365.environment import SHARED_APP_ID, SHARED_APP_URI, get_mcp_platform_authentication_scope
 from frontdesk.agent365.errors import InvalidArgument
 
-# A server without a status is one of a platform that tells none.
+# Some platforms send no status; their servers count as ready.
 READY_STATUSES = ("", "ready")
 
 
 @dataclass
 class MCPServerConfig:
-    """A tool server: its names, where it stands, and what to send it. Tokens are in `headers`, which it never shows."""
+    """A tool server: its names, its address, and its headers. `headers` contain tokens and are never shown."""
 
     mcp_server_name: str
     mcp_server_unique_name: str
@@ -39,19 +39,19 @@ class MCPServerConfig:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can be used now, or waits for somebody to connect an account."""
+        """Whether it can be used now; otherwise it waits for a person to connect an account."""
         return (self.connectivity_status or "").strip().lower() in READY_STATUSES
 
 
 @dataclass
 class ToolOptions:
-    """Which framework asks: it becomes part of the User-Agent."""
+    """Names the calling framework, for the User-Agent."""
 
     orchestrator_name: str | None = None
 
 
 class ChatHistoryMessage(BaseModel):
-    """One message of a chat, as the platform looks at it."""
+    """One message of a chat, in the platform's format."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -69,7 +69,7 @@ class ChatHistoryMessage(BaseModel):
 
 
 class ChatMessageRequest(BaseModel):
-    """A chat as it is sent: what the user says now, and what was said before."""
+    """A chat in the platform's format: the user's new message, and the earlier messages."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -90,12 +90,12 @@ SHARED_AUDIENCES = frozenset({"default", SHARED_APP_ID, SHARED_APP_URI})
 
 
 def is_v2_server(server: MCPServerConfig) -> bool:
-    """Whether a server has an audience of its own."""
+    """Whether a server has its own audience (V2)."""
     return own_audience(server) is not None
 
 
 def resolve_token_scope_for_server(server: MCPServerConfig, environ: Mapping[str, str] = os.environ) -> str:
-    """The scope to ask a token for."""
+    """The scope of the token that a server needs."""
     audience = own_audience(server)
     if audience is None:
         return get_mcp_platform_authentication_scope(environ)[0]
@@ -103,7 +103,7 @@ def resolve_token_scope_for_server(server: MCPServerConfig, environ: Mapping[str
 
 
 def own_audience(server: MCPServerConfig) -> str | None:
-    """The audience that is a server's own, as scopes spell it; None for the shared one."""
+    """A server's own audience, as scopes spell it; None for the shared one."""
     if server.audience is None:
         return None
     audience = server.audience.strip().lower()

@@ -1,5 +1,6 @@
-"""Parses tool servers from the platform's answer or from ToolingManifest.json; entries that are not valid are logged
-and left out.
+"""Parses tool servers from the platform's answer or from ToolingManifest.json.
+
+Entries that are not valid are logged and left out.
 """
 
 import json
@@ -33,7 +34,7 @@ def parse_servers(
 def parse_server(
     entry: object, environ: Mapping[str, str] = os.environ, logger: logging.Logger = log
 ) -> MCPServerConfig | None:
-    """One server, or None where the entry is none."""
+    """Parse one server; None where the entry is not valid."""
     if not isinstance(entry, dict):
         return None
     said = cast("dict[str, object]", entry)
@@ -61,7 +62,7 @@ def parse_server(
 
 
 def _parse_names(said: Mapping[str, object]) -> tuple[str | None, str | None]:
-    """The name and the unique name; where one is not said, the other stands for it."""
+    """The name and the unique name; where one is missing, the other replaces it."""
     name, unique = said.get("mcpServerName"), said.get("mcpServerUniqueName")
     if name is None:
         name = unique
@@ -84,7 +85,8 @@ def _non_empty_text(value: object) -> str | None:
 
 
 def _is_text(value: str) -> bool:
-    """Half a character, which JSON can hold, cannot be in an address or the name of a variable."""
+    """Whether a value is text that can be encoded: JSON can hold half a surrogate pair, but an address or a variable
+    cannot."""
     return not any("\ud800" <= char <= "\udfff" for char in value)
 
 
@@ -113,7 +115,7 @@ def find_manifest() -> Path | None:
 def read_manifest_servers(
     environ: Mapping[str, str] = os.environ, logger: logging.Logger = log
 ) -> list[MCPServerConfig]:
-    """The servers of the manifest; none where there is no manifest."""
+    """The servers of the manifest; empty where there is no manifest."""
     path = find_manifest()
     if path is None:
         logger.info("No %s in this folder or the one above: there are no MCP servers", MANIFEST_NAME)
@@ -132,7 +134,7 @@ def read_manifest_servers(
 
 def _read_manifest_file(path: Path) -> object:
     try:
-        # A pipe or a device has no end that anybody could wait for.
+        # Reading a pipe or a device might never end.
         if not path.is_file():
             raise ManifestUnreadable("it is no file")
         if path.stat().st_size > LARGEST_MANIFEST:

@@ -1,4 +1,4 @@
-"""Asks the live servers of a manifest for their tools, and compares these with what is declared."""
+"""Lists the tools of a manifest's live servers, and compares them with the declared tools."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from frontdesk.mcp_client.pool import McpClientPool
 
 
 class ToolState(StrEnum):
-    """How a declared tool and a live one go together; an UNDECLARED one is told, and no harm."""
+    """How a declared tool and a live one compare; UNDECLARED is reported, but is not an error."""
 
     FOUND = "found"
     DRIFTED = "drifted"
@@ -30,7 +30,7 @@ class ToolState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolFinding:
-    """One tool, and what differs."""
+    """One tool and its differences."""
 
     state: ToolState
     tool: str
@@ -39,7 +39,7 @@ class ToolFinding:
 
 @dataclass(frozen=True, slots=True)
 class ServerVerification:
-    """One server that was asked; `failure` says why it gave no listing, and what to do."""
+    """The result for one server; `failure` says why it gave no listing, and what to do."""
 
     server: str
     url: str
@@ -60,12 +60,12 @@ class ServerVerification:
 JsonSchema = Mapping[str, Any]
 
 DEEPEST_SCHEMA = 8
-# With one of these a schema says elsewhere which properties it has.
+# With any of these keys a schema defines its properties elsewhere.
 COMPOSING_KEYS = ("$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas")
 
 
 def schema_differences(declared: JsonSchema, live: JsonSchema, most: int) -> list[str]:
-    """The differences that matter to a caller, at most so many; a declaration without properties says nothing."""
+    """The differences that matter to a caller, up to `most`; a declaration without properties has none."""
     return list(islice(_differences(declared, live, "", DEEPEST_SCHEMA), most))
 
 
@@ -101,7 +101,7 @@ def _part_differences(declared: object, live: object, path: str, depth: int) -> 
 
 
 def _value_types(schema: JsonSchema, depth: int) -> frozenset[str]:
-    """The kinds of value that a part takes; none where that cannot be told. Null is nobody's difference."""
+    """The types that a part of a schema accepts; empty where that is unknown. Null is ignored."""
     kind: object = schema.get("type")
     if isinstance(kind, str):
         return frozenset({kind}) - {"null"}
@@ -138,7 +138,7 @@ MOST_DIFFERENCES = 10
 
 
 def compare_tools(declared: Sequence[DeclaredTool], live: Sequence[RemoteTool]) -> tuple[ToolFinding, ...]:
-    """A finding for each tool that is declared and not turned off, then one for each that is only live."""
+    """A finding for each tool that is declared and not disabled, then one for each tool that is only live."""
     offered = {tool.name: tool for tool in live}
     wanted = {tool.name: tool for tool in declared if tool.enabled}
     named = {tool.name for tool in declared}
@@ -160,7 +160,7 @@ def _compare_tool(declared: DeclaredTool, live: RemoteTool) -> ToolFinding:
 def _missing_findings(
     missing: Sequence[str], unknown: Sequence[str], offered: Mapping[str, object]
 ) -> Iterator[ToolFinding]:
-    """Each with the live name that it may have now: rather one that no declaration has."""
+    """A finding for each missing tool, with the live name that it may have now, preferably an undeclared one."""
     for number, name in enumerate(missing):
         near = (nearest_name(name, unknown) or nearest_name(name, offered)) if number < MOST_GUESSES else None
         yield ToolFinding(ToolState.MISSING, name, f"the server has {quote_name(near)}" if near else "")
@@ -173,7 +173,7 @@ VERIFY_SECONDS = 30.0
 async def verify_servers(
     servers: Sequence[DeclaredServer], environ: Mapping[str, str], seconds: float = VERIFY_SECONDS
 ) -> Sequence[ServerVerification]:
-    """What became of each server, in their order; tokens are those of development."""
+    """Verify each server, in order, with tokens for development."""
     found: dict[int, ServerVerification] = {}
     turn = anyio.Semaphore(SERVERS_AT_ONCE)
     clients = McpClientPool(timeout=seconds)
@@ -210,7 +210,7 @@ async def _verify_server(
 
 
 def _token_advice(server: DeclaredServer, error: FrontdeskError, environ: Mapping[str, str]) -> str:
-    """What to set, where the server wants another token than it got."""
+    """What to set, where the server needs another token than it got."""
     forbidden = isinstance(error, McpServerUnavailable) and error.status == HTTPStatus.FORBIDDEN
     if not forbidden and not isinstance(error, McpUnauthorized):
         return ""
@@ -223,6 +223,6 @@ def _token_advice(server: DeclaredServer, error: FrontdeskError, environ: Mappin
 
 
 def redact_url(url: str) -> str:
-    """An address without what may be secret in it."""
+    """An address without its parts that may be secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

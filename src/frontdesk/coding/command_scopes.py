@@ -107,7 +107,7 @@ ACTING_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "tree": ("-o",),
     "yarn": ("--cwd",),
 }
-# The same for git: for all commands, and for some.
+# Such beginnings for git: for all commands, and for some.
 GIT_ACTING_OPTIONS = ("--output", "--ext-diff", "--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager")
 GIT_COMMAND_ACTING_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "archive": ("-o", "--remote"),

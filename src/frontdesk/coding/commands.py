@@ -65,7 +65,7 @@ PLAIN_TERMINAL = {"PAGER": "cat", "GIT_PAGER": "cat", "TERM": "dumb"}
 
 
 def command_environment(ours: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a command: that of this process without its secrets."""
+    """The environment of a command: this process's environment without its secrets."""
     return {name: value for name, value in ours.items() if not is_secret_variable(name)} | PLAIN_TERMINAL
 
 
@@ -245,7 +245,7 @@ class LocalCommands:
 async def _start(command: str, cwd: Path) -> ProcessGroup:
     group, loop = ProcessGroup(), asyncio.get_running_loop()
     try:
-        # Shielded: after a cancel midway, nobody would know of a process that did start.
+        # Shielded: after a cancel midway, a started process could not be found and ended.
         with anyio.CancelScope(shield=True):
             await loop.subprocess_shell(
                 lambda: group,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-# What stars become: `*`, `**/` and `**` at the end. A pattern with more of the second than is sane matches nothing.
+# The regular expressions for stars: `*`, `**/`, and `**` at the end. A pattern with too many `**/` matches nothing.
 STAR = b"[^/]*"
 FOLDERS = b"(?:[^/]*/)*"
 ANYTHING = b".*"
@@ -34,11 +34,11 @@ CHARACTER_CLASSES: Mapping[bytes, frozenset[int]] = {
 
 
 class _MatchesNothing(ValueError):
-    """A pattern that is cut off or names a class that is none: git lets it match nothing."""
+    """A pattern that is incomplete or names an unknown class: git lets it match nothing."""
 
 
 def wildcard_to_regex(pattern: bytes) -> bytes | None:
-    """The same as an expression; `*`, `?` and sets stop at a slash, `**` between slashes does not."""
+    """The regular expression of a pattern; `*`, `?` and sets stop at a slash, `**` between slashes does not."""
     parts: list[bytes] = []
     at = 0
     try:
@@ -51,7 +51,8 @@ def wildcard_to_regex(pattern: bytes) -> bytes | None:
 
 
 def _join_parts(parts: list[bytes]) -> bytes:
-    """What follows a star is found where it comes first, for good, if a star comes after it: no pattern takes long."""
+    """Join the parts. What follows a star is matched at its first place for good if another star comes later, so that
+    no pattern takes long."""
     stars = [index for index, part in enumerate(parts) if part in {STAR, FOLDERS, ANYTHING}]
     joined = parts[: stars[0]] if stars else parts
     for star, following in pairwise([*stars, len(parts)]):
@@ -85,7 +86,7 @@ def _stars(pattern: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _set(pattern: bytes, at: int) -> tuple[bytes, int]:
-    """A set in brackets, as git reads it: the first member may be `]`, and a range may end in an escaped one."""
+    """Parse a set in brackets as git does: the first member may be `]`, and a range may end in an escaped character."""
     negated = pattern[at : at + 1] in {b"!", b"^"}
     at += negated
     members: set[int] = set()
@@ -100,7 +101,7 @@ def _set(pattern: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _member(pattern: bytes, at: int, before: int | None) -> tuple[frozenset[int], int | None, int]:
-    """What is added, what a range could begin with, and where to go on."""
+    """The text to add, the character that could begin a range, and the next position."""
     char = _char(pattern, at)
     if char == b"\\":
         one = _char(pattern, at + 1)[0]
@@ -112,7 +113,7 @@ def _member(pattern: bytes, at: int, before: int | None) -> tuple[frozenset[int]
         end = pattern.find(b"]", at + 2)
         if end < 0:
             raise _MatchesNothing
-        # Without a colon before the bracket it is a plain set that has a `[` in it.
+        # Without a colon before the bracket, this is a plain set that contains a `[`.
         if end > at + 2 and pattern[end - 1 : end] == b":":
             return _character_class(pattern[at + 2 : end - 1]), None, end + 1
     return frozenset(char), char[0], at + 1
@@ -132,14 +133,14 @@ def _char(pattern: bytes, at: int) -> bytes:
 
 BOM = b"\xef\xbb\xbf"
 GIT_FOLDER = b".git"
-# Git knows no such limit; a file made to keep us busy does.
+# Git has no such limit; this one protects against a file that is made to keep us busy.
 MAX_RULES = 5000
 WILDCARD_START = re.compile(rb"[*?[\\]")
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """One line of an ignore file. `anchored` ones speak of the path from the file's folder, the others of a name."""
+    """One line of an ignore file. `anchored` rules match the path from the file's folder, the others a name."""
 
     expression: re.Pattern[bytes]
     anchored: bool
@@ -154,13 +155,13 @@ class IgnoreRule:
 
 @dataclass(frozen=True, slots=True)
 class IgnoreFile:
-    """The rules of one file; `folder` is where they count, as names from the root."""
+    """The rules of one file; `folder` is the folder where they apply, as names from the root."""
 
     folder: str
     rules: tuple[IgnoreRule, ...]
 
     def verdict(self, path: str, *, folder: bool) -> bool | None:
-        """Whether to ignore; None where no rule says anything. The last one that does wins."""
+        """Whether to ignore a path; None where no rule matches. The last matching rule wins."""
         own = os.fsencode(path)[len(os.fsencode(self.folder)) + 1 if self.folder else 0 :]
         for rule in reversed(self.rules):
             if rule.matches(own, folder=folder):
@@ -170,17 +171,17 @@ class IgnoreFile:
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRules:
-    """All rules that count in a folder, from the root's down to its own."""
+    """All rules that apply in a folder, from the root's down to its own."""
 
     levels: tuple[IgnoreFile, ...] = ()
 
     def with_file(self, folder: str, text: bytes) -> "IgnoreRules":
-        """These, and those of an ignore file in a folder; `folder` is empty for the root."""
+        """Add the rules of an ignore file in a folder; `folder` is empty for the root."""
         rules = parse_rules(text)
         return IgnoreRules((*self.levels, IgnoreFile(folder, rules))) if rules else self
 
     def ignores(self, path: str, *, folder: bool) -> bool:
-        """Whether a path is ignored by itself; what is in an ignored folder is too, so do not look in there."""
+        """Whether a path is ignored by itself; the content of an ignored folder is too, so do not walk into it."""
         if path.rpartition("/")[2] == os.fsdecode(GIT_FOLDER):
             return True
         for level in reversed(self.levels):
@@ -212,7 +213,7 @@ def _parse_rule(line: bytes) -> IgnoreRule | None:
 
 
 def _trim(line: bytes) -> bytes:
-    """Without the spaces at its end, unless the first of them is escaped."""
+    """Remove the spaces at the end of a line, unless the first of them is escaped."""
     bare = line.rstrip(b" ")
     if len(bare) == len(line):
         return line
@@ -221,7 +222,7 @@ def _trim(line: bytes) -> bytes:
 
 
 def _pattern_to_regex(pattern: bytes) -> re.Pattern[bytes] | None:
-    """Git compares what comes before the first wildcard by itself, so the pattern proper begins there."""
+    """Git compares the text before the first wildcard literally, so the pattern proper begins there."""
     first = WILDCARD_START.search(pattern)
     literal = pattern[: first.start()] if first else pattern
     rest = wildcard_to_regex(pattern[len(literal) :])
@@ -229,7 +230,7 @@ def _pattern_to_regex(pattern: bytes) -> re.Pattern[bytes] | None:
 
 
 def matches_globs(globs: Sequence[IgnoreRule], path: str) -> bool:
-    """Whether a file is meant by globs that read like rules: it or a folder it is in fits, and no negated one does."""
+    """Whether gitignore-style globs select a file: one matches it or a folder around it, and no negated one does."""
     wanted = [rule for rule in globs if not rule.negated]
     unwanted = [rule for rule in globs if rule.negated]
     return (not wanted or _any_matches(wanted, path)) and not _any_matches(unwanted, path)

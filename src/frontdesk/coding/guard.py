@@ -94,19 +94,19 @@ class PathGuard:
         return ASKED_EACH_TIME.format(why=why) if why else ""
 
     async def check_move(self, source: tuple[str, Path], target: tuple[str, Path]) -> str:
-        """The same for a file or folder that is moved, with everything in it."""
+        """Like `check_file`, for a file or folder that is moved, with everything in it."""
         why = await to_thread.run_sync(self._move_reason, source, target)
         return ASKED_EACH_TIME.format(why=why) if why else ""
 
     async def check_command(self, command: str, cwd: Path) -> str:
-        """The same for a command that names a protected file, unless the command only reads."""
+        """Like `check_file`, for a command that names a protected file, unless the command only reads."""
         if all(_only_reads(part) for part in COMMAND_BREAKS.split(command)):
             return ""
         why = await to_thread.run_sync(self._command_reason, command, cwd)
         return ASKED_EACH_TIME.format(why=why) if why else ""
 
     async def check_arguments(self, arguments: Mapping[str, Any]) -> str:
-        """The same for a tool of an MCP server, where one of its arguments is the path of a protected file."""
+        """Like `check_file`, for a tool of an MCP server, where an argument is the path of a protected file."""
         texts = [text.removeprefix("file://") for text in _argument_texts(arguments) if _can_be_path(text)]
         why = await to_thread.run_sync(self._words_reason, texts, self.roots.cwd)
         return ASKED_EACH_TIME.format(why=why) if why else ""
@@ -126,7 +126,7 @@ class PathGuard:
             look = self.local and number < MOST_PATHS and len(word) < LONGEST_PATH
             why = self._path_reason(str(path), _resolve_links(path)) if look else self._name_reason(path)
             why = why or (why_protected(path.parts) if self._is_elsewhere(path) else "")
-            # A command that runs a program also names it, which is fine.
+            # A command that runs a program also names it, which is allowed.
             if why and not (runs and why == PROGRAMS):
                 return f"'{self.roots.display(path)[:200]}' is named, and {why}"
         return ""

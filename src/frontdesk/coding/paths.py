@@ -36,7 +36,7 @@ class WorkspaceRoots:
         return self._require_inside(_resolve_links(self.cwd / _check_path_text(given)), given)
 
     def resolve_entry(self, given: str) -> Path:
-        """The same for a file that is deleted or moved: a link at the end is not followed."""
+        """Like `resolve`, for a file that is deleted or moved: a link at the end is not followed."""
         path = self.cwd / _check_path_text(given)
         if path.name in {"", ".."}:
             return self.resolve(given)

@@ -127,7 +127,7 @@ class PermissionGate:
         return _to_permission(decision)
 
     async def _decide(self, request: PermissionRequest) -> tuple[PolicyDecision, PermissionRequest]:
-        """The decision, and the request with the reason why it is asked again where a file has changed since."""
+        """The decision, and the request; its `reason` says so if the person is asked again because a file changed."""
         remembered = {one.scope: one for one in await self._store.list(self._user_id, self._cwd)}
         stored = remembered.get(request.scope)
         if (

@@ -1,7 +1,7 @@
 """Scans files line by line; as a program of its own (`-m`), it can be killed in the middle of a line.
 
-The program reads one JSON object from its input, and writes one JSON list for each line that it has to show;
-at the end, whether it got through in time.
+The program reads one JSON object from its input, and writes one JSON list for each line that it shows. At the end it
+writes whether it finished in time.
 """
 
 import json
@@ -29,7 +29,8 @@ MOST_GLOBS = 64
 
 @dataclass(frozen=True, slots=True)
 class FileQuery:
-    """What to look for. `glob` picks files as git's patterns do, and may have braces; `context` is lines around."""
+    """A search. `glob` selects files as git's patterns do, and may have braces; `context` is the number of lines
+    around."""
 
     pattern: str
     plain: bool = False
@@ -41,7 +42,7 @@ class FileQuery:
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """A line of a file, its path as from the working folder; not `matched` where it is only around one that is."""
+    """A line of a file, with its path from the working folder; `matched` is False for a line of context."""
 
     path: str
     number: int
@@ -53,7 +54,8 @@ LineMatcher = Callable[[str], object]
 
 
 def scan_files(roots: WorkspaceRoots, paths: Iterable[Path], query: FileQuery, until: float) -> Generator[FileLine]:
-    """Lines as they are found, one match more than the limit at most; `WalkTimeout` when the clock passes `until`."""
+    """Yield lines as they are found, one match more than the limit at most; `WalkTimeout` when the clock passes
+    `until`."""
     found, count = _line_matcher(query), 0
     needle = query.pattern if query.plain and not query.any_case else ""
     for path, at in _files(roots, paths, _parse_globs(query.glob), until):
@@ -87,7 +89,7 @@ def _parse_globs(glob: str) -> tuple[IgnoreRule, ...]:
 def _files(
     roots: WorkspaceRoots, paths: Iterable[Path], globs: tuple[IgnoreRule, ...], until: float
 ) -> Generator[tuple[Path, OpenPath]]:
-    """Each file once, though a root may be in another."""
+    """Yield each file once, even if one root is inside another."""
     seen: set[Path] = set()
     for path in paths:
         for found, name, at in _files_at(roots, path, until):
@@ -107,7 +109,7 @@ def _files_at(roots: WorkspaceRoots, path: Path, until: float) -> Generator[tupl
 
 
 def _readable_text(at: OpenPath) -> str:
-    """The text of a file; none where it is too large, no text, or cannot be read."""
+    """The text of a file; empty where the file is too large, is not text, or cannot be read."""
     try:
         data = read_contents(at, at.name)
     except (OSError, FrontdeskError):
@@ -149,7 +151,7 @@ def _answer_request(given: dict[str, Any]) -> Generator[list[object]]:
 
 def main() -> None:
     given: dict[str, Any] = json.load(sys.stdin)
-    # Whoever started us stops us; this is for when nobody is left to.
+    # Normally the process that started us stops us; this is for the case that it has died.
     if hasattr(signal, "alarm"):
         signal.alarm(int(given["seconds"]) + 5)
     for one in _answer_request(given):

@@ -36,7 +36,7 @@ def cursor_after(session: CodingSession) -> str:
 
 
 def parse_cursor(cursor: str) -> tuple[datetime, str]:
-    """When the last one that was shown had been used, and its id."""
+    """The time of last use and the id of the last session on the previous page."""
     try:
         if len(cursor) > LONGEST_CURSOR:
             raise ValueError("too long")
@@ -84,7 +84,7 @@ class CodingSessionStore:
         return _to_session(row) if row else None
 
     async def list(self, user_id: str | None, cwd: Path | None, after: str | None, limit: int) -> CodingSessionPage:
-        """The last used first; a session that is used during paging moves to the front."""
+        """List sessions, the last used first; a session that is used during paging moves to the front."""
         mine = [editor_sessions.c.user_id == (user_id or "")]
         if cwd is not None:
             mine.append(editor_sessions.c.cwd == str(cwd))
@@ -97,7 +97,7 @@ class CodingSessionStore:
         return CodingSessionPage(found[:limit], cursor_after(found[limit - 1]) if len(found) > limit else None)
 
     async def change(self, session: CodingSession, **fields: Unpack[CodingSessionChanges]) -> CodingSession:
-        """Change these fields and no others, so that two changes at once do not undo each other."""
+        """Change only these fields, so that two simultaneous changes do not undo each other."""
         if fields:
             change = (
                 update(editor_sessions)
@@ -130,7 +130,7 @@ class CodingSessionStore:
         return replace(session, updated_at=max(now, session.updated_at))
 
     async def delete(self, session_id: str, user_id: str | None) -> bool:
-        """Returns False if there was none."""
+        """Delete a session; returns False if there was none."""
         async with self._database.transaction() as connection:
             return (
                 await connection.execute(delete(editor_sessions).where(_session_is(session_id, user_id)))
@@ -224,7 +224,7 @@ class PermissionStore:
         self._database = database
 
     async def list(self, user_id: str | None, cwd: Path) -> Sequence[StoredPermission]:
-        """In the order of their scopes."""
+        """List the answers, in the order of their scopes."""
         wanted = select(permissions).where(*_permissions_in(user_id, cwd))
         async with self._database.read_transaction() as connection:
             rows = await connection.execute(wanted)
@@ -247,7 +247,7 @@ class PermissionStore:
             await connection.execute(UPSERT_PERMISSION[connection.dialect.name], row)
 
     async def forget(self, user_id: str | None, cwd: Path) -> int:
-        """Returns how many there were."""
+        """Delete the answers; returns how many there were."""
         async with self._database.brief_transaction() as connection:
             return (await connection.execute(delete(permissions).where(*_permissions_in(user_id, cwd)))).rowcount
 

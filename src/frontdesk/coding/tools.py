@@ -33,7 +33,7 @@ from frontdesk.errors import Conflict, Denied, Invalid, NotFound
 from frontdesk.llm.tools import TOOL_SECONDS, Tool, ToolInput, ToolOutcome, typed_tool
 from frontdesk.text import one_line
 
-# What a person may take to answer, and what is done before and after it.
+# The time that a person may take to answer, and the time for the work before and after it.
 PERSON_SECONDS = ASK_SECONDS + TOOL_SECONDS
 
 G = TypeVar("G", bound=ToolInput)
@@ -66,7 +66,7 @@ def called_tool(
     *,
     reads_only: bool = False,
 ) -> Tool:
-    """As `typed_tool`, for what takes the id of the call first."""
+    """Like `typed_tool`, for a function that takes the id of the call first."""
 
     def within(call_id: str) -> Tool:
         return typed_tool(name, description, arguments, partial(run, call_id), reads_only=reads_only)
@@ -81,7 +81,7 @@ DEFAULT_REFUSAL = "This was refused; ask the person what to do instead"
 
 
 async def require_permission(context: CodingContext, request: PermissionRequest) -> None:
-    """Returns when the request may be done; `Denied` says in words for the model why it may not."""
+    """Return when the request is allowed; the reason in `Denied` is in words for the model."""
     for shown in (*request.locations, *request.diffs):
         await context.show(request.call_id, shown)
     decision = await context.ask_permission(request)
@@ -90,10 +90,10 @@ async def require_permission(context: CodingContext, request: PermissionRequest)
 
 
 READ_LINES = 2000
-# A turn cuts what a tool answers at 60,000, and what we say of a cut of our own must not fall to that.
+# A turn cuts a tool's result at 60,000 characters, and must not cut off our own note about a cut.
 READ_CHARACTERS = 60_000 - 500
 FOUND_LINE_SHOWN = 300
-# As editors count them; Python knows more ends of lines than they do.
+# Line ends as editors count them; Python knows more line ends.
 LINE_PATTERN = re.compile(r"[^\n]*\n|[^\n]+")
 
 
@@ -123,7 +123,7 @@ class ReadingTools:
         self._context = context
 
     def tools(self) -> Sequence[Tool]:
-        """Folders can be looked through only where there is a disk."""
+        """The tools; listing and searching folders need a disk."""
         reading = "Read a text file, or so many of its lines, with what is not saved yet in the editor."
         read = called_tool("read_file", reading, ReadFile, self.read, reads_only=True)
         if self._context.disk is None:
@@ -157,7 +157,7 @@ class ReadingTools:
 
 
 def excerpt(text: str, line: int, limit: int) -> str:
-    """Some lines of a text as they are, and what to do about the rest; no I/O."""
+    """Some lines of a text, unchanged, and how to get the rest; no I/O."""
     lines = LINE_PATTERN.findall(text)
     if not lines:
         return "(the file is empty)"
@@ -173,7 +173,7 @@ def excerpt(text: str, line: int, limit: int) -> str:
 
 
 def _take_fitting(lines: Sequence[str]) -> Sequence[str]:
-    """As many whole lines as an answer holds; at least the first, as far as it goes."""
+    """As many whole lines as fit in a result; at least the beginning of the first."""
     size = 0
     for count, line in enumerate(lines):
         size += len(line)
@@ -183,7 +183,7 @@ def _take_fitting(lines: Sequence[str]) -> Sequence[str]:
 
 
 def describe_search_results(hits: FileSearchResults) -> str:
-    """What a search found, by file; no I/O."""
+    """Format search results, by file; no I/O."""
     parts = [_lines_of_file(path, list(lines)) for path, lines in groupby(hits.lines, key=lambda line: line.path)]
     shown = _take_fitting(parts) if parts else ["Nothing was found.\n"]
     if hits.timed_out:
@@ -202,7 +202,7 @@ LF, CRLF = "\n", "\r\n"
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """The whole text as it is then, the line of the first change counted from 1, and how many there are."""
+    """The whole new text, the line of the first change (counted from 1), and the number of changes."""
 
     text: str
     line: int
@@ -210,7 +210,7 @@ class TextEdit:
 
 
 def replace_text(text: str, old: str, new: str, *, every: bool = False) -> TextEdit:
-    """A text with `new` for `old`; `Invalid` where that changes nothing, or it is not clear what is meant."""
+    """Replace `old` with `new`; raises `Invalid` where that changes nothing, or the place is ambiguous."""
     if old == new:
         raise Invalid("old_string and new_string are the same, so nothing would change")
     for wanted, given in _line_end_variants(text, old, new):
@@ -228,7 +228,7 @@ def replace_text(text: str, old: str, new: str, *, every: bool = False) -> TextE
 
 
 def _line_end_variants(text: str, old: str, new: str) -> Iterator[tuple[str, str]]:
-    """Both with the line ends that most of the text has, then with the others, then as they were given."""
+    """Both texts with the line ends that most of the text has, then with the other line ends, then unchanged."""
     crlf = text.count(CRLF)
     usual = crlf > text.count(LF) - crlf
     for ends in (CRLF, LF) if usual else (LF, CRLF):
@@ -265,7 +265,7 @@ class MoveFile(ToolInput):
 
 
 class EditingTools:
-    """One change at a time: a model may ask for two of the same file at once, and neither is to be lost."""
+    """Makes one change at a time: a model may send two changes of the same file together, and neither may be lost."""
 
     def __init__(self, context: CodingContext) -> None:
         self._context = context
@@ -273,7 +273,7 @@ class EditingTools:
         self._lock = anyio.Lock()
 
     def tools(self) -> Sequence[Tool]:
-        """Files can be deleted and moved only where there is a disk."""
+        """The tools; deleting and moving files need a disk."""
         writing = "Make a file, or replace all that is in it. To change a part of a file, use edit_file."
         editing = "Replace a piece of a file by another. Read the file first, and copy what is there exactly."
         written = [
@@ -347,7 +347,7 @@ class EditingTools:
         return ToolOutcome(f"Moved {title}.")
 
     async def _write_shown(self, request: PermissionRequest, done: str) -> ToolOutcome:
-        """Write what was shown, where it still changes what was shown."""
+        """Write the change that was shown to the person; raises `Conflict` where the file was changed meanwhile."""
         [diff] = request.diffs
         await require_permission(self._context, request)
         if await self._context.files.read_if_exists(diff.path) != diff.before:
@@ -363,12 +363,12 @@ class EditingTools:
 
 
 def _ask_once(request: PermissionRequest, why: str) -> PermissionRequest:
-    """The request, to be asked about each time where there is a reason for that."""
+    """The request, with a flag to ask each time where there is a reason for that."""
     return replace(request, reason=why, only_once=True) if why else request
 
 
 async def _exists(path: Path) -> bool:
-    """A link is there, wherever it leads."""
+    """Whether the path exists; a link exists even if its target does not."""
     return await to_thread.run_sync(os.path.lexists, path, abandon_on_cancel=True)
 
 
@@ -387,9 +387,9 @@ def _file_request(call_id: str, tool: str, kind: OperationKind, title: str, *pla
 
 COMMAND_SECONDS = 120
 MAX_COMMAND_SECONDS = 600
-# What opening and closing a terminal may take beyond the time of the command.
+# The time for opening and closing a terminal, beyond the time of the command.
 SPARE_SECONDS = 60
-# A turn cuts what a tool answers at 60,000 characters, and with them the end, which says what became of it.
+# A turn cuts a tool's result at 60,000 characters, and would cut off the end, which has the command's outcome.
 COMMAND_CHARACTERS = 50_000
 TITLE_LENGTH = 200
 RUN_COMMAND_DESCRIPTION = (
@@ -450,12 +450,12 @@ class CommandTool:
 
 
 def _printable(text: str) -> str:
-    """What a person is asked about must not look like something else."""
+    """Replace characters that do not print, so that a person who approves a text is not misled."""
     return "".join(one if one.isprintable() else "?" for one in text)
 
 
 def describe_command_result(ran: CommandResult, seconds: float) -> str:
-    """What a command said, and what became of it; no I/O."""
+    """Format the output and the outcome of a command; no I/O."""
     output = shorten(ran.output, COMMAND_CHARACTERS)
     gap = "" if not output or output.endswith("\n") else "\n"
     cut = "[Its output was long, and some of it is left out]\n" if ran.truncated else ""

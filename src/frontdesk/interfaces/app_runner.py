@@ -35,7 +35,7 @@ REQUEST_ID = ensure_request_id(None)
 
 
 def local_caller(*, agent: str | None = None, user: str | None = None) -> Caller:
-    """The operator at this machine, who may do everything, or the agent or person that they act for."""
+    """The operator at this machine, who may do everything, or the given agent or person."""
     return Caller(REQUEST_ID, agent, user, local=True, any_agent=True)
 
 

@@ -42,7 +42,7 @@ class DemoDay:
     zone: ZoneInfo
 
     def past(self, hour: str, minutes: int = 0, days: int = 0) -> datetime:
-        """The latest past time at this hour, of which `minutes` have passed too; or `days` before it."""
+        """The latest time at this hour that was at least `minutes` ago; or `days` before it."""
         today = self._at(0, hour)
         over = today + timedelta(minutes=minutes) <= self.now
         return self._at(-days if over else -days - 1, hour)

@@ -41,13 +41,13 @@ BASIC_CHALLENGE = {"www-authenticate": 'Basic realm="frontdesk", charset="UTF-8"
 
 @dataclass(frozen=True, slots=True)
 class OAuthErrorFormat:
-    """How one kind of error is told."""
+    """The status and the code for one kind of error."""
 
     status: int
     code: str
 
 
-# The narrower error stands first; a login that is refused brings its own code.
+# The narrower error stands first; a refused login has its own code.
 ERROR_FORMATS: tuple[tuple[type[FrontdeskError], OAuthErrorFormat], ...] = (
     (LoginRefused, OAuthErrorFormat(400, OAuthErrorCode.INVALID_REQUEST)),
     (Unstorable, OAuthErrorFormat(400, OAuthErrorCode.INVALID_REQUEST)),
@@ -66,7 +66,7 @@ def error_status(error: FrontdeskError) -> int:
 
 
 def error_response(error: FrontdeskError) -> JSONResponse:
-    """The answer to a program."""
+    """The error for a program, as JSON."""
     code = error.fault if isinstance(error, LoginRefused) else _error_format(error).code
     headers = {
         **NO_STORE,
@@ -98,12 +98,12 @@ def is_json(request: Request) -> bool:
 
 
 def query_fields(request: Request) -> Mapping[str, str]:
-    """What stands in the address."""
+    """The fields of the query."""
     return _unique_fields(request.query_params.multi_items())
 
 
 async def body_fields(request: Request) -> Mapping[str, str]:
-    """What stands in the body, a form unless it says that it is JSON."""
+    """The fields of the body: a form, unless the content type is JSON."""
     body = await _read_body(request)
     try:
         return (
@@ -116,7 +116,7 @@ async def body_fields(request: Request) -> Mapping[str, str]:
 
 
 def client_credentials(request: Request, said: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """(id, secret) of the client: in the header `Authorization: Basic`, or in the body; never in both."""
+    """(id, secret) of the client: from the header `Authorization: Basic` or from the body; having both is an error."""
     authorization = request.headers.get("authorization", "")
     if authorization[: len(BASIC_PREFIX)].lower() != BASIC_PREFIX:
         return said.get("client_id"), said.get("client_secret")
@@ -168,7 +168,7 @@ log = structlog.get_logger("frontdesk.oauth")
 def recorded_endpoint(
     app: App, action: str, work: EndpointWork, tell: Callable[[FrontdeskError], Response] = error_response
 ) -> Endpoint:
-    """`tell` makes an answer of an error; a program is told JSON."""
+    """An endpoint whose calls are journaled. `tell` turns an error into a response, by default JSON."""
 
     async def endpoint(request: Request) -> Response:
         context = request_context(request.scope)
@@ -191,7 +191,7 @@ def recorded_endpoint(
 
 
 def record_person(record: CallRecord, user_id: str) -> None:
-    """Whom it was about."""
+    """Add the person to the journal entry."""
     record.caller = replace(record.caller, user_id=user_id, verified=True)
 
 
@@ -209,7 +209,7 @@ HOST_PATTERN = re.compile(r"[A-Za-z0-9.:\[\]-]+")
 def consent_page(
     asked: AuthorizationRequest, request_id: str, action: str, wrong: str | None = None, status: int = 200
 ) -> HTMLResponse:
-    """Who asks, for what, where it leads; and a place to show who one is."""
+    """The page that names the client, its scopes and its destination, and has a field for the person's credential."""
     told = f'<p class="wrong" role="alert">{escape(wrong)}</p>' if wrong else ""
     body = (
         f"<h1>Let {escape(asked.client_id)} act for you?</h1>"
@@ -230,12 +230,12 @@ def consent_page(
 
 
 def problem_page(message: str, status: int) -> HTMLResponse:
-    """What went wrong, where there is nobody to send a person back to."""
+    """A page with an error, where there is no address to send the person back to."""
     return _render_page("This does not work", f"<h1>This does not work</h1><p>{escape(message)}.</p>", "'none'", status)
 
 
 def destination_name(redirect_uri: str) -> str:
-    """Where an address leads, as a person reads it."""
+    """The destination of an address, as a person reads it."""
     found = urlsplit(redirect_uri)
     return found.netloc if found.scheme in {"http", "https"} else f"the app that opens {found.scheme}: links"
 
@@ -245,7 +245,7 @@ def _scope_items(scopes: Sequence[str]) -> str:
 
 
 def _policy_source(redirect_uri: str) -> str:
-    """The address as a policy names it: browsers hold a form to it also where the answer leads on to."""
+    """The address as a source in a policy: browsers apply `form-action` to the redirect after a form too."""
     found = urlsplit(redirect_uri)
     return f"{found.scheme}://{found.netloc}" if HOST_PATTERN.fullmatch(found.netloc) else f"{found.scheme}:"
 
@@ -317,7 +317,7 @@ def userinfo_endpoint(app: App) -> Endpoint:
 
 
 def token_response(issued: IssuedTokens) -> Mapping[str, object]:
-    """Tokens as RFC 6749 has them."""
+    """Tokens in the form of RFC 6749."""
     return {
         "token_type": "Bearer",
         "access_token": issued.access_token,
@@ -348,13 +348,13 @@ GRANTS = {"authorization_code": _exchange_code, "refresh_token": _exchange_refre
 
 AUTHORIZE_PATH = "/oauth/authorize"
 ISSUE_PATH = "/oauth/authorize/issue"
-# What binds a page to the browser that it was shown in.
+# This cookie binds a page to the browser in which it was shown.
 LOGIN_COOKIE = "frontdesk_login"
 BROWSER_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 def authorize_endpoint(app: App) -> Endpoint:
-    """The page that asks."""
+    """The endpoint that shows the consent page."""
     consent, issuer = app.identity.oauth.consent, app.identity.oauth.config.issuer
 
     async def ask(request: Request, record: CallRecord) -> Response:
@@ -365,7 +365,7 @@ def authorize_endpoint(app: App) -> Endpoint:
                 raise LoginRefused(OAuthErrorCode.UNSUPPORTED_RESPONSE_TYPE, "response_type must be code")
             asked = consent.parse_authorization(client, redirect_uri, said)
         except LoginRefused as error:
-            # Where the answer goes is known by now: it is the client that has to hear this.
+            # The redirect address is known by now, so the error goes to the client.
             record.fail(error)
             told = {"error": error.fault, "error_description": str(error)}
             return _redirect(consent.redirect_url(redirect_uri, said.get("state"), **told), 302)
@@ -378,7 +378,7 @@ def authorize_endpoint(app: App) -> Endpoint:
 
 
 def issue_endpoint(app: App) -> Endpoint:
-    """What the page's form, or a program that has the person's own token, answers."""
+    """The endpoint for the page's form, and for a program that has the person's own token."""
     by_form = recorded_endpoint(app, "authorize/issue", _issue_by_form(app), _error_page)
     by_program = recorded_endpoint(app, "authorize/issue", _issue_to_program(app))
 
@@ -425,7 +425,7 @@ def _issue_by_form(app: App) -> EndpointWork:
 
 
 def _error_page(error: FrontdeskError) -> HTMLResponse:
-    """The answer to a person, where there is nothing to send them back to."""
+    """The error page, where there is no address to send the person back to."""
     return problem_page(error.public_message, error_status(error))
 
 
@@ -447,7 +447,7 @@ def _set_browser_cookie(answer: Response, browser: str, issuer: str) -> None:
 
 
 def _form_action(issuer: str) -> str:
-    """Where the form goes: on the server that showed it, whatever name that has in the browser."""
+    """The address of the form: on the server that showed it, whatever name the browser has for it."""
     return urlsplit(issuer).path + ISSUE_PATH
 
 
@@ -459,14 +459,14 @@ TOKEN_PATH = "/oauth/token"  # noqa: S105 - an address
 REVOKE_PATH = "/oauth/revoke"
 USERINFO_PATH = "/oauth/userinfo"
 METADATA_PATH = "/.well-known/oauth-authorization-server"
-# Who comes here has no credential yet, or shows it in the request itself.
+# A caller of these paths has no credential yet, or sends it in the request itself.
 OPEN_PATHS = frozenset({AUTHORIZE_PATH, ISSUE_PATH, TOKEN_PATH, REVOKE_PATH, METADATA_PATH})
 PUBLIC_HEADERS = {"access-control-allow-origin": "*", "cache-control": "public, max-age=3600"}
 CLIENT_AUTH_METHODS = ["client_secret_basic", "client_secret_post", "none"]
 
 
 def oauth_routes(app: App) -> list[Route]:
-    """Without any client the document is not there: a client that finds it would try to register."""
+    """The routes. Without any client there is no metadata document: a client that finds it would try to register."""
     routes = [
         Route(AUTHORIZE_PATH, authorize_endpoint(app), methods=["GET"]),
         Route(ISSUE_PATH, issue_endpoint(app), methods=["POST"]),

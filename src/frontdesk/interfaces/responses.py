@@ -19,13 +19,13 @@ from frontdesk.tools.service import FindToolsResult
 
 
 class ScheduleResponseModel(BaseModel):
-    """Names and order are the contract's; what we add comes after."""
+    """The contract sets names and order; our additions come last."""
 
     model_config = ConfigDict(frozen=True)
 
 
 class RuleResponse(ScheduleResponseModel):
-    """When a schedule fires, exactly."""
+    """When exactly a schedule fires."""
 
     rule: str | None = None
     zone: str | None = None
@@ -46,13 +46,13 @@ class RuleResponse(ScheduleResponseModel):
 
     @classmethod
     def of_inactive(cls, rule: RuleDescription, state: ScheduleState) -> "RuleResponse":
-        """Of a schedule that does not fire just now, or any more."""
+        """The rule of a schedule that does not fire at present."""
         said, zone = rule.facts.get("rule"), rule.facts.get("zone")
         return cls(rule=said, zone=zone, next_local=None, next_utc=None, sentence=f"{said}, {zone}; {state}")
 
 
 class ScheduleResponse(ScheduleResponseModel):
-    """A schedule as it stands."""
+    """A schedule in its present state."""
 
     id: int
     agent_id: str
@@ -121,7 +121,7 @@ class ScheduleResponse(ScheduleResponseModel):
 
 
 class AttemptResponse(ScheduleResponseModel):
-    """A try that came to nothing."""
+    """A failed attempt."""
 
     number: int
     started_at: str
@@ -139,7 +139,7 @@ class AttemptResponse(ScheduleResponseModel):
 
 
 class WebhookResponse(ScheduleResponseModel):
-    """What became of the answer on its way to the schedule's webhook."""
+    """The delivery of the answer to the schedule's webhook."""
 
     state: str = Field(description="waiting (for its first try or another), sent, or dead: given up")
     attempt: int
@@ -151,7 +151,7 @@ class WebhookResponse(ScheduleResponseModel):
 
 
 class RunResponse(ScheduleResponseModel):
-    """What became of one fire."""
+    """The outcome of one fire."""
 
     delivery_id: str = Field(description="The same for every attempt; the agent is told it.")
     schedule_id: int
@@ -198,7 +198,7 @@ class FireTime(ScheduleResponseModel):
 
 
 class PreviewResponse(ScheduleResponseModel):
-    """When a rule fires next."""
+    """The next times at which a rule fires."""
 
     rule: RuleResponse
     zone: str
@@ -216,7 +216,7 @@ class PreviewResponse(ScheduleResponseModel):
 
 
 class SchedulerStatusResponse(ScheduleResponseModel):
-    """How the scheduler of this process is doing, and what waits; figures about everybody are for the operator."""
+    """The state of this process's scheduler, and the waiting prompts; only operators see figures about everybody."""
 
     running: bool
     autostart: bool
@@ -253,7 +253,7 @@ class SchedulerStatusResponse(ScheduleResponseModel):
 
 @contextmanager
 def explain_missing_rule(when: str) -> Generator[None]:
-    """Where nothing says when, an interface names its own ways to say it."""
+    """Add the interface's own ways to give a rule to the error for a missing one."""
     try:
         yield
     except MissingRule as error:
@@ -261,7 +261,7 @@ def explain_missing_rule(when: str) -> Generator[None]:
 
 
 def next_run_time(schedule: Schedule) -> str | None:
-    """When it is next meant to fire; one that does not fire any more has no such time."""
+    """The next intended fire time; None for a schedule that is not active."""
     return optional_iso_time(schedule.intended_us) if schedule.state is ScheduleState.ACTIVE else None
 
 
@@ -274,7 +274,7 @@ def optional_iso_time(microseconds: int | None) -> str | None:
 
 
 class FoundTool(BaseModel):
-    """A tool that fits."""
+    """A tool that matches."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -308,7 +308,7 @@ class FoundTool(BaseModel):
 
 
 class ChosenTool(BaseModel):
-    """What became of one tool, and why."""
+    """The outcome for one tool, and the reason."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -323,7 +323,7 @@ class ChosenTool(BaseModel):
 
 
 class AgentToolChanges(BaseModel):
-    """What became of an agent's tools."""
+    """The changes to an agent's tools."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -341,7 +341,7 @@ class AgentToolChanges(BaseModel):
 
 
 class ToolSelectionResponse(AgentToolChanges):
-    """What was found for an agent, and what became of its tools."""
+    """The tools found for an agent, and the changes to its tools."""
 
     found: list[FoundTool] = Field(description="The best first.")
     nothing_relevant: bool = Field(description="No tool reaches the score that was asked for.")

@@ -332,7 +332,7 @@ def config_path() -> Path:
 
 
 def variable_names(field: str) -> tuple[str, ...]:
-    """The environment variables that set a field, the preferred one first."""
+    """The environment variables that set a field; the preferred one comes first."""
     alias = Settings.model_fields[field].validation_alias
     if isinstance(alias, AliasChoices):
         return tuple(str(choice) for choice in alias.choices)

@@ -188,7 +188,7 @@ class ServerOAuth(BaseModel):
 
 
 class ToolServer(BaseModel):
-    """An MCP server whose tools agents may hold: one with an address, or a command that is started here."""
+    """An MCP server whose tools agents may have: one with an address, or a command that is started here."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

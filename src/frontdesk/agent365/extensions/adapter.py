@@ -1,7 +1,7 @@
 """Provides what every adapter needs: an agent's servers, connections that outlive the call, and sending chats.
 
-The task is there because frameworks want a connection closed by the task that opened it, while those who clean up do so
-from wherever they are.
+Each connection has its own task, because frameworks require that the task that opened a connection also closes it,
+while cleanup may be called from any task.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ ConnectionStep = Callable[[], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class ServerLink(Generic[Server_co]):
-    """A server as a framework has it, and how it is connected and closed."""
+    """A server in the framework's form, and how to connect and close it."""
 
     name: str
     server: Server_co
@@ -44,7 +44,7 @@ class ServerLink(Generic[Server_co]):
 
 
 class ServerConnections:
-    """Those that are open. The seconds are for each server, and all are waited for at once."""
+    """The open connections. Each limit in seconds is for one server; all servers are waited for at the same time."""
 
     def __init__(self, logger: logging.Logger, connect_seconds: float, close_seconds: float = CLOSE_SECONDS) -> None:
         self._logger = logger
@@ -54,7 +54,8 @@ class ServerConnections:
 
     @asynccontextmanager
     async def open(self, links: Sequence[ServerLink[T]]) -> AsyncGenerator[list[T]]:
-        """The servers that could be connected, in their order. They stay open, unless the block raises."""
+        """Connect the servers and give those that could be connected, in their order. They stay open, unless the block
+        raises."""
         limits = self._connect_seconds, self._close_seconds
         keeping = [(link, _ConnectionTask(link, *limits, self._logger)) for link in links]
         kept = [each for _, each in keeping]
@@ -69,14 +70,14 @@ class ServerConnections:
         self._forget([each for each in kept if not each.has_connected()])
 
     async def close(self) -> None:
-        """Close all that are open. Never raises: what cannot be closed is told to the log."""
+        """Close all open connections. Never raises: a failure to close is logged."""
         await self._close(self._kept)
 
     async def _close(self, kept: "Sequence[_ConnectionTask]") -> None:
         self._forget(kept)
         leaving = [each.leave() for each in kept]
         if waiting := [task for task in leaving if not task.done()]:
-            # Each has its own limit; what does not even end by that is left behind.
+            # Each task has its own limit; a task that does not end even after this time is cancelled and left.
             _, stuck = await asyncio.wait(waiting, timeout=2 * self._close_seconds)
             for task in stuck:
                 task.cancel()
@@ -86,7 +87,7 @@ class ServerConnections:
 
 
 class _ConnectionTask:
-    """A task that connects to one server, waits to be told to leave, and closes it."""
+    """A task that connects to one server, waits for the signal to leave, and closes the connection."""
 
     def __init__(
         self, link: ServerLink[object], connect_seconds: float, close_seconds: float, logger: logging.Logger
@@ -104,7 +105,7 @@ class _ConnectionTask:
         return self.connected.done() and self.connected.result()
 
     def leave(self) -> asyncio.Task[None]:
-        """Give the task, which ends soon."""
+        """Signal the task to leave, and return it; it ends soon."""
         self._told.set()
         if not self.connected.done():
             self._task.cancel()
@@ -126,7 +127,7 @@ class _ConnectionTask:
             self.connected.set_result(False)
         problem = None if task.cancelled() else task.exception()
         if problem is not None:
-            # The type alone: what it says may hold the request, and that holds the token.
+            # Log only the type: the message may contain the request, and the request contains the token.
             words = "could not be closed" if closing else "is left out, as it cannot be connected"
             self._logger.warning("MCP server %r %s: %s", self._link.name, words, type(problem).__name__)
 
@@ -136,7 +137,7 @@ ReadMessages = Callable[[], Awaitable[Iterable[object]] | Iterable[object]]
 
 @dataclass(frozen=True, slots=True)
 class ReachableServer:
-    """A server that an agent may use, and what every request to it carries."""
+    """A server that an agent may use, and the headers of every request to it."""
 
     config: MCPServerConfig
     headers: Mapping[str, str] = field(repr=False)
@@ -155,7 +156,7 @@ class ReachableServer:
 
 
 class FrameworkTooling:
-    """The platform, as the agents of one framework (`orchestrator`) ask it."""
+    """The platform's client for the agents of one framework (`orchestrator`)."""
 
     def __init__(self, orchestrator: str, logger: logging.Logger, environ: Mapping[str, str] = os.environ) -> None:
         self.service = McpToolServerConfigurationService(logger, environ=environ)
@@ -166,7 +167,7 @@ class FrameworkTooling:
     async def find(
         self, authorization: Authorization | None, auth_handler_name: str, turn_context: object, auth_token: str | None
     ) -> list[ReachableServer]:
-        """The servers of an agent. Without a token one is exchanged first, but never while developing."""
+        """The servers of an agent. Without a token, one is exchanged first, but never during development."""
         once = None if authorization is None else _CachedExchange(authorization)
         development = is_development_environment(self._environ)
         token = bare_token(auth_token)
@@ -184,7 +185,7 @@ class FrameworkTooling:
     async def send(
         self, turn_context: object, messages: Iterable[object] | None, options: ToolOptions | None
     ) -> OperationResult:
-        """Send what was said, even if that is nothing: the platform looks at the turn's own message too."""
+        """Send messages, even an empty list: the platform also reads the turn's own message."""
         if turn_context is None:
             raise InvalidArgument("turn_context cannot be None")
         if messages is None:
@@ -194,12 +195,12 @@ class FrameworkTooling:
     async def read_and_send(
         self, turn_context: object, read: ReadMessages, options: ToolOptions | None
     ) -> OperationResult:
-        """As `send`, of messages that have to be fetched from where they are kept."""
+        """Like `send`, for messages that `read` fetches from their store."""
         if turn_context is None:
             raise InvalidArgument("turn_context cannot be None")
         try:
             history = convert_history(await _fetch_messages(read), datetime.now(UTC), self._logger)
-        # What keeps the messages, and what they are, is somebody else's code: whatever it raises is for the result.
+        # The store and its messages are foreign code: whatever they raise goes into the result.
         except Exception as error:  # noqa: BLE001
             self._logger.error("The chat history could not be read: %s", type(error).__name__)  # noqa: TRY400
             return OperationResult.failed(OperationError(error))
@@ -212,13 +213,13 @@ class FrameworkTooling:
         return await exchange_server_token(authorization, handler, turn_context, "(all)", scope, TIMEOUT_SECONDS)
 
     def _with_orchestrator(self, options: ToolOptions | None) -> ToolOptions:
-        """A copy that names the framework, where the caller's own options name none."""
+        """A copy of the options that names the framework, unless the caller's options name one."""
         given = options or ToolOptions()
         return replace(given, orchestrator_name=given.orchestrator_name or self._orchestrator)
 
 
 class _CachedExchange:
-    """Exchanges each scope once: the token to ask the platform with is that of servers of the first kind too."""
+    """Exchanges each scope once: the token for the platform is also the token of V1 servers."""
 
     def __init__(self, authorization: Authorization) -> None:
         self._authorization = authorization
@@ -232,7 +233,7 @@ class _CachedExchange:
 
 
 def new_servers(found: Iterable[ReachableServer], taken: AbstractSet[str]) -> list[ReachableServer]:
-    """Those at addresses that are not taken, each address once."""
+    """The servers whose addresses are not taken, each address once."""
     first: dict[str, ReachableServer] = {}
     for server in found:
         if server.url not in taken:
@@ -247,7 +248,7 @@ async def _fetch_messages(read: ReadMessages) -> Iterable[object]:
 
 
 class McpToolRegistrationBase:
-    """Keeps connections until the end of `async with`, or until it is told to clean up."""
+    """Keeps connections until the end of `async with`, or until cleanup."""
 
     orchestrator: ClassVar[str]
 

@@ -4,7 +4,7 @@ from importlib import import_module
 
 try:
     import_module("agent_framework")
-    # Without it the framework connects to no MCP server, yet does not bring it.
+    # Without this package the framework connects to no MCP server, but does not install it.
     import_module("tenacity")
 except ImportError as missing:
     raise ImportError(
@@ -39,7 +39,7 @@ CALL_SECONDS = 90
 
 
 def require_ready(found: Sequence[ReachableServer]) -> None:
-    """Raise where servers wait for somebody to connect an account."""
+    """Raise where servers wait for a person to connect an account."""
     waiting = [server.config for server in found if not server.is_ready]
     if waiting:
         where = next((server.missing_connections_url for server in waiting if server.missing_connections_url), None)
@@ -48,8 +48,9 @@ def require_ready(found: Sequence[ReachableServer]) -> None:
 
 
 def server_link(found: ReachableServer) -> ServerLink[MCPStreamableHTTPTool]:
-    """A server that is not connected yet, and how to do so."""
-    # No redirects: the token is for this server. What a connection waits for between two events is up to CALL_SECONDS.
+    """A server that is not connected yet, and the function that connects it."""
+    # No redirects: the token is for this server only. `CALL_SECONDS` limits the wait between two events of a
+    # connection.
     client = httpx2.AsyncClient(timeout=httpx2.Timeout(REQUEST_SECONDS, read=None))
     tool = MCPStreamableHTTPTool(
         found.name,
@@ -61,7 +62,8 @@ def server_link(found: ReachableServer) -> ServerLink[MCPStreamableHTTPTool]:
     )
 
     async def close() -> None:
-        # A request that hangs ends with its client; else the framework would wait for it before it closes anything.
+        # A request that hangs ends with its client; otherwise the framework would wait for it before it closes
+        # anything.
         await client.aclose()
         await tool.close()
 
@@ -82,15 +84,15 @@ def server_link(found: ReachableServer) -> ServerLink[MCPStreamableHTTPTool]:
 
 
 def connected_addresses(tools: Iterable[object]) -> set[str]:
-    """Where servers stand that are among the tools already."""
+    """The addresses of servers that are already among the tools."""
     found = (read_field(tool, "url") for tool in tools if isinstance(tool, MCPStreamableHTTPTool))
     return {address for address in found if isinstance(address, str)}
 
 
 class McpToolRegistrationService(McpToolRegistrationBase):
-    """Makes agents that have the tools of their servers, and keeps the connections until it is told to clean up.
+    """Makes agents with the tools of their servers, and keeps the connections until cleanup.
 
-    Use it in `async with`, or call `cleanup` in the end.
+    Use it in `async with`, or call `cleanup` at the end.
     """
 
     orchestrator = "AgentFramework"
@@ -105,11 +107,11 @@ class McpToolRegistrationService(McpToolRegistrationBase):
         turn_context: object,
         auth_token: str | None = None,
     ) -> RawAgent[Any]:
-        """An agent that has these tools, and those of its servers.
+        """An agent that has the given tools and those of its servers.
 
-        Servers are connected here, not at the first run as with the SDK, where one that is away fails every run: it is
-        left out instead. One that is among the tools already is not added again. Raises `McpConnectionsRequiredError`
-        where servers wait for somebody to connect an account.
+        Servers are connected here. The SDK connects them at the first run, so that one unavailable server fails every
+        run; here such a server is left out. A server that is already among the tools is not added again. Raises
+        `McpConnectionsRequiredError` where servers wait for a person to connect an account.
         """
         found = await self._tooling.find(auth, auth_handler_name, turn_context, auth_token)
         require_ready(found)
@@ -123,7 +125,7 @@ class McpToolRegistrationService(McpToolRegistrationBase):
         turn_context: object,
         tool_options: ToolOptions | None = None,
     ) -> OperationResult:
-        """Send messages; those of tools, and as with the SDK those without a role, are left out."""
+        """Send messages; messages of tools and, as in the SDK, messages without a role are left out."""
         if chat_messages is None:
             raise InvalidArgument("chat_messages cannot be None")
         return await self._tooling.send(turn_context, messages_with_role(chat_messages, self._logger), tool_options)
@@ -136,10 +138,10 @@ class McpToolRegistrationService(McpToolRegistrationBase):
         *,
         session: AgentSession | None = None,
     ) -> OperationResult:
-        """Send what a store holds of `session`, or of the session that has the conversation's id for its own.
+        """Send the messages of `session` in a store, or of the session whose id is the conversation's id.
 
-        A store that keeps its messages in the session, as the framework's own does, needs `session`. The SDK names
-        neither, which stores do not take. What the store raises is in the result.
+        A store that keeps its messages in the session, as the framework's own does, needs `session`. The SDK passes
+        neither, and stores do not accept that. An exception of the store is in the result.
         """
         if chat_message_store is None:
             raise InvalidArgument("chat_message_store cannot be None")

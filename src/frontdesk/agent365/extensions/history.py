@@ -1,4 +1,4 @@
-"""Converts messages of other frameworks, whatever their classes, into chat messages."""
+"""Converts messages of other frameworks, of any class, into chat messages."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -19,12 +19,12 @@ def read_field(thing: object, name: str) -> object:
 
 
 def items_of(thing: object) -> Iterable[object]:
-    """The elements of a list or a tuple; of anything else, none."""
+    """The elements of a list or a tuple; empty for anything else."""
     return cast("list[object] | tuple[object, ...]", thing) if isinstance(thing, list | tuple) else ()
 
 
 def parse_time(value: object) -> datetime | None:
-    """A time, from seconds since 1970 or ISO 8601; one that names no zone is in UTC. None where it is no time."""
+    """Parse a time from seconds since 1970 or ISO 8601; without a zone it is in UTC. None where it is no time."""
     match value:
         case datetime():
             return value if value.tzinfo else value.replace(tzinfo=UTC)
@@ -41,7 +41,7 @@ def parse_time(value: object) -> datetime | None:
 def _parse_epoch(seconds: float) -> datetime | None:
     try:
         return datetime.fromtimestamp(seconds, tz=UTC)
-    # Each for another kind of absurd number, and which for which is up to the system's C library.
+    # Each error is for another kind of absurd number; which number raises which depends on the system's C library.
     except (ValueError, OverflowError, OSError):
         return None
 
@@ -57,21 +57,21 @@ def _parse_iso(text: str) -> datetime | None:
 Role = Literal["user", "assistant", "system"]
 
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
-# In the names of classes; what a model puts out is the assistant's.
+# Keys are names of classes; a model's output is the assistant's.
 ROLES_BY_CLASS: Mapping[str, Role] = {**ROLES, "responseoutputmessage": "assistant"}
-# What a function answered is nobody's saying.
+# The result of a function is not a message of a person or an assistant.
 TOOL_ROLES = frozenset({"tool", "function"})
 MESSAGE_TYPE = "message"
-# Others hold text too that was not said, such as what a model thought.
+# Other types of parts hold text too that was not said, such as a model's reasoning.
 TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 
 
 def convert_history(
     messages: Iterable[object], now: datetime, logger: logging.Logger = log
 ) -> list[ChatHistoryMessage]:
-    """What was said, in its order; what has no text, and what is no message, is left out.
+    """The messages with text, in their order; entries without text, and entries that are no messages, are left out.
 
-    `now` is the time of those that have none, or none that can be.
+    `now` is the time of messages that have none, or have an invalid one.
     """
     return [
         made for message in messages if not _is_not_chat(message) if (made := _convert_message(message, now, logger))
@@ -79,7 +79,7 @@ def convert_history(
 
 
 def messages_with_role(messages: Iterable[object], logger: logging.Logger = log) -> Iterable[object]:
-    """Those that say whose they are, one by one; the others are told of in the log."""
+    """Yield the messages that have a role; the others are logged."""
     for message in messages:
         if read_field(message, "role") is None:
             logger.warning("A message of class %s without a role is left out", type(message).__name__)
@@ -97,7 +97,7 @@ def _convert_message(message: object, now: datetime, logger: logging.Logger) -> 
 
 
 def _is_not_chat(message: object) -> bool:
-    """Calls of functions, their results, and thoughts stand among the messages of a session."""
+    """Whether an item is a call of a function, its result, or reasoning: sessions hold these among their messages."""
     role, kind = _stated_role(message), read_field(message, "type")
     return role in TOOL_ROLES or (isinstance(kind, str) and kind != MESSAGE_TYPE and role not in ROLES)
 
@@ -142,5 +142,5 @@ def _id(message: object) -> str:
 
 
 def _replace_invalid(text: str) -> str:
-    # Half a surrogate pair cannot be sent, and would take the whole history with it.
+    # Half a surrogate pair cannot be sent, and would make the whole history fail.
     return text.encode(errors="replace").decode()

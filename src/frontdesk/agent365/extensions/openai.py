@@ -27,19 +27,19 @@ from frontdesk.agent365.model import ToolOptions
 __all__ = ["McpToolRegistrationService"]
 
 REQUEST_SECONDS = 30.0
-# The framework's own limit is 5 s, which a tool that searches a mailbox does not keep.
+# The framework's own limit of 5 s is too short for a tool that searches a mailbox.
 CALL_SECONDS = 90.0
 
 
 def server_link(found: ReachableServer) -> ServerLink[MCPServer]:
-    """A server that is not connected yet, and how to do so."""
+    """A server that is not connected yet, and the functions that connect and close it."""
     params = MCPServerStreamableHttpParams(url=found.url, headers=dict(found.headers), timeout=REQUEST_SECONDS)
     server = MCPServerStreamableHttp(params, name=found.name, client_session_timeout_seconds=CALL_SECONDS)
     return ServerLink(found.name, server, server.connect, server.cleanup)
 
 
 def connected_addresses(servers: Iterable[MCPServer]) -> set[str]:
-    """Where servers stand that an agent has already; those that are programs stand nowhere."""
+    """The addresses of the servers that an agent has already; servers that are programs have none."""
     found = (read_field(read_field(server, "params"), "url") or read_field(server, "url") for server in servers)
     return {address for address in found if isinstance(address, str)}
 
@@ -48,9 +48,9 @@ T = TypeVar("T")
 
 
 class McpToolRegistrationService(McpToolRegistrationBase):
-    """Gives agents the tools of their servers, and keeps the connections until it is told to clean up.
+    """Gives agents the tools of their servers, and keeps the connections until cleanup.
 
-    Use it in `async with`, or call `cleanup_all_servers` in the end.
+    Use it in `async with`, or call `cleanup_all_servers` at the end.
     """
 
     orchestrator = "OpenAI"
@@ -63,11 +63,11 @@ class McpToolRegistrationService(McpToolRegistrationBase):
         context: object,
         auth_token: str | None = None,
     ) -> Agent[T]:
-        """A copy of the agent that has its servers too, or the agent itself where there is none to add.
+        """A copy of the agent with its servers added, or the agent itself where there is none to add.
 
-        The copy keeps all that the agent has. The SDK builds an agent from a few of its fields, and so loses handoffs,
-        guardrails, the type of its output, hooks and more. A server that the agent has already is not added again, and
-        one that cannot be connected is left out.
+        The copy keeps every field of the agent. The SDK builds an agent from a few of the fields, and so loses
+        handoffs, guardrails, the output type, hooks and more. A server that the agent has already is not added again,
+        and a server that cannot be connected is left out.
         """
         links = await self._links(agent, auth, auth_handler_name, context, auth_token)
         async with self._connections.open(links) as servers:
@@ -84,7 +84,7 @@ class McpToolRegistrationService(McpToolRegistrationBase):
         limit: int | None = None,
         options: ToolOptions | None = None,
     ) -> OperationResult:
-        """Send what a session holds, or its last `limit` items. What it raises is in the result."""
+        """Send the items of a session, or the last `limit` items. An exception of the session is in the result."""
         if session is None:
             raise InvalidArgument("session cannot be None")
         read = session.get_items if limit is None else partial(session.get_items, limit)
@@ -96,7 +96,7 @@ class McpToolRegistrationService(McpToolRegistrationBase):
         messages: Iterable[TResponseInputItem] | None,
         options: ToolOptions | None = None,
     ) -> OperationResult:
-        """Send messages; calls of tools and thoughts among them are left out."""
+        """Send messages; calls of tools and reasoning among them are left out."""
         return await self._tooling.send(turn_context, messages, options)
 
     async def _links(

@@ -12,7 +12,7 @@ from frontdesk.agent365.manifest.model import SHOWN_LENGTH, ProblemLevel, Proble
 from frontdesk.text import is_storable, one_line, storable
 
 LARGEST_FILE = 50_000_000
-# Deeper than any schema that a person wrote, and far from where libraries give up.
+# Deeper than any schema that a person writes, and far below the depth at which libraries fail.
 DEEPEST_NESTING = 64
 
 
@@ -21,18 +21,18 @@ class UnreadableFile(Exception):
 
 
 class DuplicateKeys(dict[str, object]):
-    """An object in which a key stands more than once; the last one counts."""
+    """An object with a repeated key; the last value counts."""
 
     repeated_keys: tuple[str, ...] = ()
 
 
 def load_json_file(path: Path, notes: ProblemList, where: str = "") -> object:
-    """What a file says, without what no JSON can hand on; `where` goes before each place in the notes."""
+    """The content of a file, without values that JSON cannot represent; `where` precedes each place in the notes."""
     try:
         found: object = json.loads(
             _read_file_text(path),
             object_pairs_hook=_object_of_pairs,
-            # Not JSON, though Python's own reader takes it; none of these could be handed on.
+            # Python's own reader accepts these values, but they are not JSON and could not be passed on.
             parse_constant=lambda _: math.nan,
         )
     except RecursionError:
@@ -121,13 +121,13 @@ class PlacedValue:
 
 @dataclass(frozen=True, slots=True)
 class JsonFields:
-    """What an object says under its keys; null says nothing. What is of another kind than asked for is noted."""
+    """The fields of an object; null counts as missing. A value of a wrong type is noted."""
 
     where: str
     values: Mapping[str, PlacedValue]
 
     def place_of(self, key: str) -> str:
-        """Where a key stands, or would."""
+        """The place of a key, whether it is there or not."""
         return self.values[key].where if key in self.values else place_below(self.where, key)
 
     def get(self, key: str) -> object:
@@ -173,14 +173,14 @@ class JsonFields:
 
 
 def read_fields(value: Mapping[str, object], where: str) -> JsonFields:
-    """An object, with its keys as they are written."""
+    """Read an object, with its keys exactly as written."""
     return JsonFields(where, {key: PlacedValue(place_below(where, key), item) for key, item in value.items()})
 
 
 def read_fields_in_any_case(
     value: Mapping[str, object], where: str, known: Collection[str], notes: ProblemList
 ) -> JsonFields:
-    """An object whose keys may be written in any case, as .NET reads them; under the names that are `known`."""
+    """Read an object whose keys may be written in any case, as .NET does; the result has the names in `known`."""
     spelt = {name.lower(): name for name in known}
     found: dict[str, PlacedValue] = {}
     for key, item in value.items():
@@ -193,14 +193,14 @@ def read_fields_in_any_case(
 
 
 def warn_of_unknown_keys(found: JsonFields, known: Collection[str], notes: ProblemList) -> None:
-    """Warn of keys that nobody reads; those that begin with $ are for editors."""
+    """Warn of keys that are not read; keys that begin with $ are for editors."""
     for key, said in found.values.items():
         if key not in known and not key.startswith("$"):
             notes.warn(said.where, f"is not read by anybody{notes.did_you_mean(key, known) or '; leave it out'}")
 
 
 def describe_type(value: object) -> str:
-    """What a value is, in words."""
+    """Describe the type of a value in words."""
     match value:
         case None:
             return "null"

@@ -1,4 +1,4 @@
-"""Defines a declared manifest, its servers and tools, and collects what is wrong with it."""
+"""Defines a declared manifest, its servers and tools, and collects its problems."""
 
 import difflib
 import re
@@ -11,7 +11,7 @@ from typing import Any
 from frontdesk.text import one_line
 
 ANY_OBJECT_SCHEMA: Mapping[str, Any] = {"type": "object"}
-# The state that a server is in before anything moved it.
+# The state of a server before any call has changed it.
 FIRST_STATE = "start"
 
 
@@ -24,7 +24,7 @@ class ProblemLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ManifestProblem:
-    """Something that is wrong with a manifest: where, what, and what to do about it."""
+    """A problem in a manifest: where, what, and what to do about it."""
 
     level: ProblemLevel
     where: str
@@ -36,7 +36,7 @@ class ManifestProblem:
 
 @dataclass(frozen=True, slots=True)
 class MockAnswer:
-    """What a tool answers in one state of its server, and the state that this leads to; None stays where it is."""
+    """A tool's answer in one state of its server, and the state after it; None keeps the state."""
 
     template: str
     state: str | None = None
@@ -46,10 +46,10 @@ class MockAnswer:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTool:
-    """A tool and how a stand-in answers for it.
+    """A tool and its answers on the local platform.
 
-    Of `answers` the first counts that names the present state, or none. `status_code` other than 200 fails the HTTP
-    request; `error_rate` is the share of calls that end in an error of the tool.
+    The first of `answers` counts that names the present state, or no state. A `status_code` other than 200 fails the
+    HTTP request; `error_rate` is the share of calls that end in an error of the tool.
     """
 
     name: str
@@ -64,7 +64,7 @@ class DeclaredTool:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredServer:
-    """A server of a manifest. `entry` is what discovery gives out for it, as written; `tools` None: nothing is said."""
+    """A server of a manifest. `entry` is what discovery returns, as written; `tools` is None if none are declared."""
 
     name: str
     unique_name: str
@@ -77,9 +77,9 @@ class DeclaredServer:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredManifest:
-    """A manifest that was read, without what makes no sense in it; `problems` says what that was.
+    """A manifest after reading, without its invalid parts; `problems` describes those.
 
-    `files` are those that it was read from, itself the first: whoever follows changes looks at these.
+    `files` are the files that were read, the manifest first; a watcher of changes looks at these.
     """
 
     path: Path
@@ -92,7 +92,7 @@ class DeclaredManifest:
         return not any(problem.level is ProblemLevel.ERROR for problem in self.problems)
 
 
-# Comparing takes a while for each, and who has more of them has no use for a guess.
+# Each comparison takes a while, and a guess among more names is of no use.
 MOST_CANDIDATES = 500
 LONGEST_COMPARED = 128
 SHOWN_LENGTH = 60
@@ -101,13 +101,15 @@ NOT_A_LETTER = re.compile(r"[\W_]+")
 
 
 def quote_name(text: str) -> str:
-    """Something that a file says, fit to be part of a sentence."""
+    """A text from a file, quoted for use in a sentence."""
     return f"'{one_line(text, SHOWN_LENGTH)}'"
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """The one that is spelt most alike, else the shortest that holds the name or is held by it: `sendMail` is found as
-    `mcp_Mail_graph_send_mail`, too."""
+    """The most similar name, else the shortest name that contains the given one or is contained in it.
+
+    So `sendMail` also finds `mcp_Mail_graph_send_mail`.
+    """
     spelt = {_letters_of(one): one for one, _ in zip(known, range(MOST_CANDIDATES), strict=False)}
     wanted = _letters_of(name)
     near = difflib.get_close_matches(wanted, spelt, 1) or sorted(
@@ -117,7 +119,7 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The same as the end of a sentence, empty where nothing is near."""
+    """`nearest_name` as the end of a sentence; empty where no name is near."""
     near = nearest_name(name, known)
     return f"; did you mean {quote_name(near)}?" if near else ""
 
@@ -130,14 +132,14 @@ def _containing(wanted: str, spelt: Iterable[str]) -> list[str]:
     return [one for one in spelt if min(len(one), len(wanted)) >= SHORTEST_PART and (wanted in one or one in wanted)]
 
 
-# More than anybody reads; a file of megabytes may hold one a line.
+# More than anyone reads; a file of megabytes may have one problem on each line.
 MOST_PROBLEMS = 1000
-# Each may take a tenth of a second, where there is much to choose from.
+# Each guess may take a tenth of a second where there are many names.
 MOST_GUESSES = 50
 
 
 class ProblemList:
-    """Keeps the first so many problems and counts the rest."""
+    """Keeps the first problems up to a limit, and counts the rest."""
 
     def __init__(self) -> None:
         self._kept: list[ManifestProblem] = []
@@ -160,7 +162,7 @@ class ProblemList:
             self._worst = level
 
     def did_you_mean(self, name: str, known: Collection[str]) -> str:
-        """What somebody may have meant, as the end of a sentence; empty where nothing is near, or guesses are over."""
+        """A suggestion as the end of a sentence; empty where no name is near, or the limit of guesses is reached."""
         self._guesses += 1
         return did_you_mean(name, known) if self._guesses <= MOST_GUESSES else ""
 

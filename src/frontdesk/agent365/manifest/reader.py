@@ -32,13 +32,13 @@ from frontdesk.agent365.manifest.tools import RawTool, read_raw_tools, read_tool
 VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
 GUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 APP_URI = re.compile(r"api://[^\s/].*", re.IGNORECASE)
-# What stands for "the one that all share" and "none".
+# The words for the audience that all servers share and for no value.
 DEFAULT_AUDIENCE = "default"
 NO_SCOPE = "null"
 
 
 def address_problem(url: str) -> str | None:
-    """Why no request can be sent there, or None."""
+    """Why no request can be sent to an address; None if it is valid."""
     parts = _split_url(url)
     if parts is None or not parts.hostname or parts.scheme not in ("http", "https"):
         return "is no address; write https://host/path, and encode what is not ASCII"
@@ -48,7 +48,7 @@ def address_problem(url: str) -> str | None:
 
 
 def sends_token_in_clear(url: str) -> bool:
-    """Whether a token sent there can be read on the way: plain HTTP to another machine."""
+    """Whether a token sent to this address can be read on the way: plain HTTP to another machine."""
     parts = _split_url(url)
     return parts is not None and parts.scheme == "http" and not _is_loopback(parts.hostname or "")
 
@@ -69,7 +69,7 @@ def scope_problem(scope: str, audience: str | None) -> str | None:
 
 
 def _split_url(url: str) -> SplitResult | None:
-    # Python's own reader drops new lines without a word, and what is not ASCII must be encoded.
+    # Python's own reader drops new lines silently, and characters that are not ASCII must be encoded.
     if not VISIBLE_ASCII.fullmatch(url):
         return None
     try:
@@ -95,7 +95,7 @@ LONGEST_NAME = 256
 
 
 def is_usable_name(name: str, where: str, notes: ProblemList) -> bool:
-    """Whether a server can go by this name at all."""
+    """Whether a server can have this name at all."""
     if not name.strip():
         notes.error(where, "is blank; give the server a name")
     elif CONTROL_CHARACTER.search(name):
@@ -110,7 +110,7 @@ def is_usable_name(name: str, where: str, notes: ProblemList) -> bool:
 
 
 def check_name(name: str, where: str, notes: ProblemList) -> None:
-    """Warn of a usable name that others have trouble with."""
+    """Warn of a usable name that other programs have trouble with."""
     if quote(name, safe="") != name or ".." in name:
         notes.warn(
             where,
@@ -132,7 +132,7 @@ MOST_MOCK_FILES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class MockFile:
-    """A mock file that was looked at, and the tools in it."""
+    """A mock file that was found, and its tools."""
 
     path: Path
     tools: Mapping[str, RawTool]
@@ -151,7 +151,7 @@ def read_named_mock(folder: Path, name: str, where: str, notes: ProblemList) -> 
 
 
 def read_default_mock(folder: Path, server: str, notes: ProblemList) -> MockFile | None:
-    """`mocks/<server>.json`, where there is one."""
+    """Read `mocks/<server>.json`, where it exists."""
     name = f"{MOCK_FOLDER}/{server}{MOCK_SUFFIX}"
     if "/" in server or "\\" in server or not _is_file(folder / name):
         return None
@@ -189,7 +189,7 @@ def _read_mock(path: Path, name: str, notes: ProblemList) -> MockFile:
 
 
 def _find_tool_list(found: object) -> tuple[str, object]:
-    """(key, tools) of either form; the one that is a list alone has no key."""
+    """(key, tools) in either form; a file that is a plain list has no key."""
     if not isinstance(found, dict):
         return "", found
     document = cast("dict[str, object]", found)
@@ -217,14 +217,14 @@ UNIQUE_NAME_KEY = "mcpServerUniqueName"
 LINK_KEYS = ("allConnectionsUrl", "missingConnectionsUrl")
 STATUS_KEY = "connectivityStatus"
 CONNECTIVITY_STATUSES = ("Ready", "Pending")
-# Given out by discovery; the rest says how a stand-in answers.
+# The keys that discovery returns; the other keys say how the local platform answers.
 DISCOVERY_KEYS = (NAME_KEY, UNIQUE_NAME_KEY, "url", "audience", "scope", "publisher", "id", *LINK_KEYS, STATUS_KEY)
 LOCAL_KEYS = ("tools", "mockFile")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerEntry:
-    """A server that was read, where it stands, and the mock file that speaks for it."""
+    """A server that was read, its place, and its mock file."""
 
     where: str
     server: DeclaredServer
@@ -232,7 +232,7 @@ class ServerEntry:
 
 
 def read_entry(value: object, where: str, folder: Path, notes: ProblemList) -> ServerEntry | None:
-    """What an entry declares, or None where it is no server."""
+    """The server of an entry, or None where the entry is not valid."""
     if not isinstance(value, dict):
         notes.error(where, f"must be an object with {NAME_KEY}, not {describe_type(value)}, and is left out")
         return None
@@ -341,7 +341,7 @@ def _read_server_tools(found: JsonFields, mock: MockFile | None, notes: ProblemL
 
 
 def _is_valid_for_discovery(key: str, value: object) -> bool:
-    """Whether discovery can give this out: a text, and an address where it stands for one."""
+    """Whether discovery can return this value: a text, and a valid address where it is one."""
     if value is None:
         return True
     if not isinstance(value, str):
@@ -353,7 +353,7 @@ SERVERS_KEY = "mcpServers"
 
 
 def read_manifest(path: Path) -> DeclaredManifest:
-    """What a manifest declares; raises `ManifestUnreadable` where it is none."""
+    """Read a manifest; raises `ManifestUnreadable` where it is none."""
     notes = ProblemList()
     try:
         document = load_json_file(path, notes)
@@ -387,7 +387,7 @@ def _read_servers(document: object, path: Path) -> Sequence[object]:
 
 
 def _without_duplicates(found: Sequence[ServerEntry], notes: ProblemList) -> Sequence[ServerEntry]:
-    """Without servers whose name is taken; those that only share a variable or an address are told."""
+    """The servers without those whose name is taken; servers that only share a variable or an address get a note."""
     names: dict[str, ServerEntry] = {}
     variables: dict[str, ServerEntry] = {}
     unique_names: dict[str, ServerEntry] = {}

@@ -31,7 +31,7 @@ from frontdesk.agent365.manifest.model import (
 from frontdesk.text import one_line
 
 PLACEHOLDER = re.compile(r"\{\{([^{}]*)\}\}")
-# With one of these a schema takes arguments that its properties do not name.
+# With any of these keys a schema accepts arguments that its properties do not name.
 OPEN_SCHEMA_KEYS = (
     "$ref",
     "allOf",
@@ -45,12 +45,12 @@ OPEN_SCHEMA_KEYS = (
 
 
 def placeholders(template: str) -> tuple[str, ...]:
-    """The names that stand in a template, each once, in order."""
+    """The names of the placeholders in a template, each once, in order."""
     return tuple(dict.fromkeys(found[1].strip() for found in PLACEHOLDER.finditer(template)))
 
 
 def unknown_placeholders(template: str, schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """Placeholders that no argument can fill, as far as the schema tells which there are."""
+    """Placeholders that no argument can fill, as far as the schema shows its arguments."""
     properties = schema.get("properties")
     if not isinstance(properties, dict) or any(schema.get(word) for word in OPEN_SCHEMA_KEYS):
         return ()
@@ -60,7 +60,7 @@ def unknown_placeholders(template: str, schema: Mapping[str, Any]) -> tuple[str,
 
 LONGEST_SCHEMA = 256 * 1024
 LONGEST_REASON = 160
-# A file that is read again each time it changes has the same schemas in it.
+# When a changed file is read again, most of its schemas are the same.
 CACHED_SCHEMAS = 4096
 LONGEST_CACHED_SCHEMA = 4096
 SCHEMA_ERRORS = (
@@ -82,7 +82,7 @@ class DraftValidator(Protocol):
 
 
 def read_input_schema(found: JsonFields, notes: ProblemList) -> Mapping[str, Any]:
-    """The schema that a tool declares, or one that takes anything where it makes no sense."""
+    """The schema that a tool declares; one that accepts anything where the declared schema is not valid."""
     schema = found.object("inputSchema", notes)
     if schema is None:
         return ANY_OBJECT_SCHEMA
@@ -123,7 +123,7 @@ _cached_schema_problem = lru_cache(CACHED_SCHEMAS)(_find_schema_problem)
 
 
 def _check_required(schema: Mapping[str, Any], where: str, notes: ProblemList) -> None:
-    # An old draft has another meaning for the word.
+    # In an old draft this word has another meaning.
     required, properties = schema.get("required"), schema.get("properties")
     if not isinstance(required, list) or not isinstance(properties, dict):
         return
@@ -139,14 +139,14 @@ ANSWER_KEYS = ("in", "responseTemplate", "next", "isError")
 
 @dataclass(frozen=True, slots=True)
 class PlacedAnswer:
-    """An answer and where it stands."""
+    """An answer and its place."""
 
     where: str
     answer: MockAnswer
 
 
 def read_answers(found: JsonFields, schema: Mapping[str, Any], notes: ProblemList) -> tuple[PlacedAnswer, ...]:
-    """Those for a state first, in their order, then the one for all others."""
+    """The answers for a state first, in their order, then the answer for all other states."""
     template = found.text("responseTemplate", notes)
     if template is not None:
         _check_template(template, schema, found.place_of("responseTemplate"), notes)
@@ -164,9 +164,9 @@ def read_answers(found: JsonFields, schema: Mapping[str, Any], notes: ProblemLis
 
 
 def check_answer_states(all_answers: Sequence[PlacedAnswer], notes: ProblemList) -> None:
-    """Warn of states of one server that cannot be reached, and of those in which nobody has an answer."""
+    """Warn of a server's states that cannot be reached, and of states in which no tool has an answer."""
     spoken_of = {one.answer.state for one in all_answers if one.answer.state is not None} | {FIRST_STATE}
-    # Where an answer is for every state, one that nobody speaks of may be the end; or it is misspelt.
+    # If an answer is for every state, a state without its own answers may be the end, or its name is misspelt.
     has_rest = any(one.answer.state is None for one in all_answers)
     reached = _reachable_states([one.answer for one in all_answers])
     for one in all_answers:
@@ -181,12 +181,12 @@ def check_answer_states(all_answers: Sequence[PlacedAnswer], notes: ProblemList)
 
 
 def _reachable_states(given: Sequence[MockAnswer]) -> set[str]:
-    """The states that a server can come into, from the first one on."""
+    """The states that a server can reach from the first one."""
     ways: dict[str | None, list[str]] = {}
     for one in given:
         if one.next_state is not None:
             ways.setdefault(one.state, []).append(one.next_state)
-    # What counts in any state does so in the first one too.
+    # An answer for any state also counts in the first state.
     reached, ahead = {FIRST_STATE}, [FIRST_STATE, *ways.get(None, ())]
     while ahead:
         state = ahead.pop()
@@ -216,7 +216,7 @@ def _read_state(found: JsonFields, key: str, notes: ProblemList) -> str | None:
 
 
 def _check_order(read: Sequence[PlacedAnswer], notes: ProblemList) -> None:
-    """The first answer that fits counts: others for the same state are never given."""
+    """Warn of answers that are never given, since the first answer that fits counts."""
     taken: set[str | None] = set()
     for one in read:
         if one.answer.state in taken or None in taken:
@@ -241,16 +241,16 @@ TOOL_KEYS = (
     "enabled",
     "states",
 )
-# What MCP servers say of a tool beside this; a listing that was saved as it came has them.
+# Other fields that MCP servers list for a tool; a listing that was saved unchanged has them.
 IGNORED_TOOL_KEYS = ("title", "annotations", "outputSchema", "icons", "_meta", "execution")
-# What MCP clients and models take.
+# The names that MCP clients and models accept.
 TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 LONGEST_DELAY = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class RawTool:
-    """A tool as one file says it; one that is only named has nothing to say but that."""
+    """A tool from one file; it may consist of only a name."""
 
     name: str
     fields: JsonFields
@@ -258,7 +258,7 @@ class RawTool:
 
 
 def read_raw_tools(items: Sequence[object], where: str, notes: ProblemList) -> Mapping[str, RawTool]:
-    """The tools of one list, by name: without those that have none, or that stand there twice."""
+    """The tools of one list, by name, without those that have no name or a repeated one."""
     found: dict[str, RawTool] = {}
     for number, item in enumerate(items):
         place = f"{where}[{number}]"
@@ -275,7 +275,7 @@ def read_raw_tools(items: Sequence[object], where: str, notes: ProblemList) -> M
 def read_tools(
     declared: Mapping[str, RawTool], mocked: Mapping[str, RawTool], notes: ProblemList
 ) -> tuple[DeclaredTool, ...]:
-    """The tools of a server, from the manifest and from its mock file; what both say, the manifest decides."""
+    """The tools of a server, from the manifest and from its mock file; of two values, the manifest's counts."""
     both = {name: _merge_raw_tools(raw, mocked[name], notes) for name, raw in declared.items() if name in mocked}
     read = [_read_tool(raw, notes) for raw in {**declared, **mocked, **both}.values()]
     check_answer_states([one for _, placed in read for one in placed], notes)

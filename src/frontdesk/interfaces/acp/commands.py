@@ -115,7 +115,7 @@ async def _model_table(context: CommandContext, offered: Sequence[ModelChoice]) 
 
 
 def _change_model(context: CommandContext, chosen: ModelChoice) -> CommandReply:
-    """The effort stays where the new model has it too."""
+    """Change the model; the effort stays if the new model has it too."""
     effort = context.session.effort if context.session.effort in chosen.efforts else None
     kept = replace(context.session, model=chosen.name, effort=effort)
     return CommandReply(f"This session now thinks with {inline_code(chosen.name)}.", change=kept)
@@ -317,7 +317,7 @@ def _schedule_row(one: Schedule) -> tuple[str, ...]:
     return str(one.id), inline_code(rule.sentence) + state, escape_line(one.what.prompt, PROMPT_CHARACTERS)
 
 
-# In this order.
+# Tasks are listed in this order.
 OPEN_STATUSES = (TaskStatus.IN_PROGRESS, TaskStatus.PENDING, TaskStatus.ON_HOLD)
 MAX_TASKS = 50
 TITLE_CHARACTERS = 100

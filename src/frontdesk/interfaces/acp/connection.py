@@ -63,7 +63,7 @@ PROMPT_METHOD = "session/prompt"
 
 P = TypeVar("P")
 
-# Identifies the caller at the other end, anew for each request.
+# Identifies the caller at the other end; called again for each request.
 GetCaller = Callable[[], Awaitable[Caller]]
 
 
@@ -126,7 +126,7 @@ class EditorConnection:
                 self._prompts.remove(request)
 
     def handle_notification(self, method: str, params: Json) -> None:
-        """Of the notifications that editors send, only a cancel has an effect."""
+        """Handle a notification; only a cancel has an effect."""
         if method != CANCEL_METHOD:
             return
         session_id = params.get("sessionId")
@@ -245,7 +245,7 @@ class EditorConnection:
                 self.tasks.start_soon(run_in_background, partial(session.show_text, result.text))
 
     async def close_all(self) -> None:
-        """Close every session, all at once."""
+        """Close all sessions at the same time."""
         sessions, self.sessions = self.sessions, {}
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as closing:
@@ -262,7 +262,7 @@ class EditorConnection:
         return await sessions.move(stored, cwd, directories or (), local=self.editor.local)
 
     async def _begin(self, stored: CodingSession, servers: Sequence[object], request: RpcRequest) -> EditorSession:
-        """Open a session that the editor knows from the answer on; it gets the commands after that."""
+        """Open a session; the editor knows it from the answer, and gets the commands after that."""
         session = await self._enter(stored, servers)
         request.after_answer.append(partial(session.show, COMMANDS_UPDATE))
         return session
@@ -270,7 +270,8 @@ class EditorConnection:
     async def _enter(self, stored: CodingSession, servers: Sequence[object]) -> EditorSession:
         """Open a session; where the same one is open already, close that first."""
         choices = await self._choices(stored)
-        # Nothing is awaited between the last check and the new session, so of two at once neither stays open unseen.
+        # There is no await between the last check and the new session, so two simultaneous calls cannot both leave a
+        # session open.
         while await self._leave(stored.id):
             pass
         session = self.sessions[stored.id] = EditorSession(self.app, self.editor, stored, choices)

@@ -58,7 +58,7 @@ class Editor:
         await self.peer.notify("session/update", {"sessionId": session_id, "update": update})
 
 
-# A person who does not answer in this time has said no.
+# A person who does not answer within this time has rejected the request.
 PERSON_SECONDS = 3600.0
 ONCE_CHOICES = ((PermissionAnswer.ALLOW_ONCE, "Allow"), (PermissionAnswer.REJECT_ONCE, "Reject"))
 
@@ -154,7 +154,7 @@ class EditorFiles:
             asked = {"path": str(path), "content": text}
             await self.editor.request("fs/write_text_file", self.session_id, asked, FILE_SECONDS)
         except (RpcError, TimeoutError, ConnectionClosed) as error:
-            # Not on the disk then: the editor may have written it after all.
+            # The file is not written to the disk then: the editor may have written it after all.
             raise Invalid(f"The editor did not write {path} ({error}); read it before you try again") from error
 
     def _disk(self) -> Files:
@@ -226,7 +226,7 @@ class EditorCommandRunner:
 
 
 async def _ignore_failure(work: Awaitable[object]) -> None:
-    """Await this; an editor that has closed the terminal already answers with an error, which is as good."""
+    """Await this and ignore an error: the editor may have closed the terminal already, which has the same effect."""
     with suppress(RpcError, TimeoutError, ConnectionClosed):
         await work
 

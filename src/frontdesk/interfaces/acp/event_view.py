@@ -60,9 +60,8 @@ class EventView:
     """Shows the turns that answer one prompt, or a whole history; the same events always get the same ids.
 
     `memory_file` gives the file that shows a memory block. `cost_usd` is the cost of the session so far. `compaction`
-    is true where the editor accepts notes of compactions. `waiting` are the calls that waited for approval before,
-    with the ids under which they are shown. While `replaying`, no tool runs, so the change that a call made is read
-    from its arguments.
+    is true where the editor accepts notes of compactions. `waiting` has the calls that waited for approval before, with
+    the ids under which they are shown. While `replaying`, no tool runs, so a call's change is read from its arguments.
     """
 
     send: Callable[[Json], Awaitable[None]]

@@ -1,4 +1,4 @@
-"""Answers `initialize` at once, and opens Frontdesk for the editor in the background."""
+"""Answers `initialize` immediately, and opens Frontdesk for the editor in the background."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager

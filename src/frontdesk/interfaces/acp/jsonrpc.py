@@ -58,7 +58,7 @@ class RpcRequest:
 
 # Returns the result of a request, or raises `RpcError`.
 HandleRequest = Callable[[RpcRequest], Awaitable[Json]]
-# Handles a notification at once and in order; it must not wait.
+# Handles a notification immediately and in order; it must not wait.
 HandleNotification = Callable[[str, Json], None]
 
 
@@ -360,7 +360,7 @@ class RpcPeer:
     async def request(self, method: str, params: Json, seconds: float) -> Json:
         """Returns the result; raises `RpcError`, `TimeoutError`, or `ConnectionClosed`.
 
-        After a timeout or a cancel, the other side is told that the request is withdrawn.
+        After a timeout or a cancel, the other side is notified that the request is withdrawn.
         """
         return await self._outgoing.request(method, params, seconds)
 
@@ -459,7 +459,7 @@ class RpcPeer:
         try:
             handle()
         except RpcError:
-            # A notification gets no answer, so nobody can be told.
+            # A notification gets no answer, so the sender cannot be informed.
             return
         except Exception as error:  # noqa: BLE001 - one bad notification must not end the connection
             self._on_error(error)

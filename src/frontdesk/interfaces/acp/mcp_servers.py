@@ -102,7 +102,7 @@ class EditorServers:
         self._settled = anyio.Event()
 
     async def run(self, wanted: Sequence[object], warn: WarnPerson) -> None:
-        """List the tools of all servers at once; call this once, in the background."""
+        """List the tools of all servers concurrently; call this once, in the background."""
         self._unknown = len(wanted)
         try:
             with self._looking:

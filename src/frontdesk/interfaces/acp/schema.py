@@ -111,7 +111,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def parse(model: type[M], params: Json) -> M:
-    """Validate a message; raises an `RpcError` of one line that repeats nothing that was sent.
+    """Validate a message; raises an `RpcError` of one line that repeats nothing of the message.
 
     Only the protocol's names count, so neither `_meta` nor a field under its Python name is taken for another field.
     """
@@ -148,7 +148,7 @@ def _describe_problems(error: ValidationError) -> str:
 
 def _describe_problem(problem: ErrorDetails) -> str:
     place = ".".join(map(str, problem["loc"]))[:MAX_PLACE_CHARACTERS] or "params"
-    # The library's message would repeat what was sent.
+    # The library's message would repeat parts of the message.
     if problem["type"] == "union_tag_invalid":
         return f"{place}: expected one of {problem.get('ctx', {}).get('expected_tags')}"
     return f"{place}: {problem['msg'].removeprefix('Value error, ')}"

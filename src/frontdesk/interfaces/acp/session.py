@@ -135,7 +135,7 @@ class EditorSession:
     _prompts: list[ActivePrompt] = field(default_factory=list[ActivePrompt])
     # Calls that wait for approval, and the ids under which the editor shows them.
     _waiting: Mapping[str, str] = field(default_factory=dict[str, str])
-    # The memory blocks as the editor has seen them last.
+    # The memory blocks as the editor last saw them.
     _known_memory: dict[str, str] = field(default_factory=dict[str, str])
     _last_context: str = ""
 
@@ -148,7 +148,7 @@ class EditorSession:
         self._servers = EditorServers(self.stored.cwd, self._guard)
 
     async def prompt(self, request: RpcRequest, blocks: Sequence[ContentBlock], caller: Caller) -> Json:
-        """Answer a prompt once those before it are answered; a cancelled one ends at once."""
+        """Answer a prompt after the earlier prompts are answered; a cancelled prompt ends immediately."""
         model = self.choices.model_of(self.stored)
         content = convert_prompt(blocks, images=model.images, sounds=model.sounds)
         if request.withdrawn:
@@ -174,10 +174,10 @@ class EditorSession:
                 return {"stopReason": "end_turn"}
             await self._converse(active, view, content, caller)
             if not self.stored.title and (title := suggest_title(content.typed_text)):
-                # A session is called after the first thing that was said in it.
+                # The first text in a session becomes its title.
                 await self.rename(title)
             if active.cost_usd:
-                # Before the answer is out, as the editor may load the session again after that.
+                # Store this before the answer is sent, as the editor may load the session again after that.
                 await self._store(cost_usd=(self.stored.cost_usd or 0.0) + active.cost_usd)
             request.after_answer.append(self._touch)
             return {"stopReason": stop_reason(active.stop)}
@@ -194,7 +194,7 @@ class EditorSession:
             await self.set(model=reply.change.model, effort=reply.change.effort)
 
     async def _converse(self, active: ActivePrompt, view: EventView, content: PromptContent, caller: Caller) -> None:
-        """Take turns until the agent is done, no tool call waits for approval, and the person has said nothing more."""
+        """Take turns until the agent is done, no tool call waits for approval, and the person has sent no more text."""
         await self._servers.wait_until_listed(SERVERS_SECONDS)
         stored, features = self.stored, self.app.host.features
         person = PermissionPrompt(self.editor, stored.id, view, self.cancel)
@@ -222,8 +222,8 @@ class EditorSession:
         try:
             waiting = await self._take_turn(active, view, prompt)
         except PendingApproval:
-            # Calls of an earlier turn wait, which nobody was there to decide on. Where the key that asked for that turn
-            # works no more, they are given up.
+            # Calls of an earlier turn wait, and nobody was there to decide on them. If the key that requested that turn
+            # is no longer valid, they are dropped.
             with suppress(Denied):
                 await self._decide(active, dialog, prompt, await self._pending_calls(view))
             waiting = await self._take_turn(active, view, prompt)
@@ -233,13 +233,13 @@ class EditorSession:
             await view.show(UserText(text))
             waiting = await self._take_turn(active, view, replace(prompt, text=text, media=()))
             await self._decide(active, dialog, prompt, waiting)
-        # Nothing is awaited since the last look, so no text is taken in that nobody reads.
+        # There is no await since the last check, so no text is accepted that the agent does not read.
         active.running = False
 
     async def _decide(
         self, active: ActivePrompt, dialog: PromptDialog, prompt: Prompt, waiting: Sequence[ApprovalRequest]
     ) -> None:
-        """Ask the person about the calls that wait, and continue, until none waits."""
+        """Ask the person about the waiting calls, and continue, until none waits."""
         while waiting:
             approvals = [await self._approve(dialog, request) for request in waiting]
             waiting = await self._take_turn(
@@ -400,7 +400,7 @@ class EditorSession:
         )
 
     async def set(self, **fields: Unpack[CodingSessionChanges]) -> None:
-        """Store a change, and tell the editor how everything is set now."""
+        """Store a change, and send the editor the current options."""
         before = self.stored
         await self._store(**fields)
         if before.mode is not self.stored.mode:

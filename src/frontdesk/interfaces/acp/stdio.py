@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from frontdesk.interfaces.acp.connection import EditorConnection
 
 MOST_BYTES = 64 * 1024 * 1024
-# How much may wait in either direction before whoever adds to it has to wait.
+# How much may wait in either direction before the sender has to wait.
 BACKLOG_BYTES = 4 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
 
@@ -93,7 +93,7 @@ class FrameReader:
                 self._put(data)
             self._put(b"\n")
         except OSError:
-            # A closed terminal or a reset socket is an end like any other.
+            # A closed terminal or a reset socket also ends the input.
             pass
         finally:
             with self._space:
@@ -115,11 +115,11 @@ class FrameReader:
 class FrameWriter:
     """Writes lines in order; lines that wait are written together.
 
-    A line that can be written without waiting is written at once: the thread runs only when no other task has work.
+    A line that can be written without waiting is written immediately: the thread runs only when no other task has work.
     """
 
     def __init__(self, descriptor: int, on_broken: Callable[[], None] = lambda: None) -> None:
-        """`on_broken` is called, in another thread, when the other side turns out to have left."""
+        """`on_broken` is called, in another thread, when the other side has left."""
         self._descriptor = descriptor
         self._on_broken = on_broken
         self._frames: deque[bytes] = deque()
@@ -262,7 +262,7 @@ class StdioTransport:
     def __init__(self, reading: int, writing: int, most_bytes: int = MOST_BYTES) -> None:
         """The transport owns both descriptors, and closes them."""
         self._reader = FrameReader(reading, most_bytes)
-        # An editor that does not read any more has left, even if it keeps the other direction open.
+        # An editor that no longer reads has left, even if it keeps the other direction open.
         self._writer = FrameWriter(writing, self._reader.end)
 
     @classmethod
@@ -301,7 +301,7 @@ def _fill_standard_descriptors() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
 
 
-# Imported by name: its imports take seconds, and the first answer does not wait for them.
+# The module is imported by name: its imports take seconds, and the first answer does not wait for them.
 CONNECTION_MODULE = "frontdesk.interfaces.acp.connection"
 
 

@@ -37,7 +37,7 @@ async def run_in_background(work: Callable[[], Awaitable[None]]) -> None:
     await BACKGROUND_WORK.attempt(quietly)
 
 
-# A host on another server is asked over the network, so less often.
+# A host on another server is called over the network, so less often.
 NEAR_SECONDS = 2.0
 FAR_SECONDS = 15.0
 
@@ -45,7 +45,7 @@ MEMORY_POLL = BackgroundJob(log, "acp_memory_waits", "acp_memory_failed")
 
 
 class MemoryWatcher:
-    """Tells open sessions of memory edits; each session shows them when it is not at work."""
+    """Notifies open sessions of memory edits; each session shows them when it is not at work."""
 
     def __init__(self, host: AgentHost) -> None:
         self._host = host
@@ -116,7 +116,7 @@ class ScheduledResult:
 
 @dataclass(slots=True)
 class AgentWatch:
-    """Since when an agent is watched, and which runs were shown.
+    """The start of the watch over an agent, and the runs that were shown.
 
     Runs are known by id and end, since a dead run can be tried again.
     """
@@ -136,7 +136,7 @@ class AgentWatch:
 
 
 class ScheduleWatcher:
-    """Watches the schedules of one editor's agents; `get_caller` identifies the caller for each look."""
+    """Watches the schedules of one editor's agents; `get_caller` identifies the caller for each poll."""
 
     def __init__(
         self, app: App, get_caller: Callable[[], Awaitable[Caller]], interval: float = INTERVAL_SECONDS
@@ -147,11 +147,11 @@ class ScheduleWatcher:
         self._watches: dict[str, AgentWatch] = {}
 
     def watch(self, agent_id: str) -> None:
-        """Report runs of this agent that end from now on, even those that end before the next look."""
+        """Report runs of this agent that end from now on, even those that end before the next poll."""
         self._watches.setdefault(agent_id, AgentWatch())
 
     async def run(self, agents: Callable[[], Collection[str]], tell: ShowResult) -> None:
-        """Run until cancelled, for the agents that are open at each look; each run is reported at most once."""
+        """Run until cancelled, for the agents that are open at each poll; each run is reported at most once."""
         wait = self._interval
         while True:
             well = await self._round(frozenset(agents()), tell)
@@ -159,7 +159,7 @@ class ScheduleWatcher:
             await anyio.sleep(wait)
 
     async def _round(self, agents: frozenset[str], tell: ShowResult) -> bool:
-        """Look at each agent; returns False if any of them failed."""
+        """Poll for each agent; returns False if any of them failed."""
         self._watches = {agent_id: self._watches.get(agent_id) or AgentWatch() for agent_id in agents}
         return all(
             [

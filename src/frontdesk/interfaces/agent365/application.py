@@ -1,4 +1,4 @@
-"""Serves the local platform as an ASGI application, to this machine alone, and records every request."""
+"""Serves the local platform as an ASGI application, only to this machine, and records every request."""
 
 import json
 import time
@@ -59,7 +59,7 @@ from frontdesk.text import storable
 HOST_POLICY = HostOriginPolicy(frozenset(), frozenset(), any_loopback=True, any_address=False)
 ONLY_HOSTS = "The local platform answers to localhost and loopback addresses alone; send one of them as Host"
 ONLY_ORIGINS = "Pages of this Origin may not call; the local platform is for programs and pages of this machine"
-# What looks at the log and breaks things on purpose is no part of what is looked at.
+# The log leaves out requests to the testers' own endpoints.
 UNLOGGED_PATHS = frozenset({"", "health", "requests", "chats", "faults"})
 
 RouteRequest = Callable[[PlatformRequest], Awaitable[ASGIApp]]
@@ -67,7 +67,7 @@ OnRequest = Callable[[LoggedRequest], None]
 
 
 class PlatformApplication:
-    """The ASGI application; `tell` hears of each request when it is answered."""
+    """The ASGI application; `tell` is called for each request when it is answered."""
 
     def __init__(self, standin: LocalPlatformState, route: RouteRequest, tell: OnRequest | None = None) -> None:
         self._standin = standin
@@ -109,7 +109,7 @@ class PlatformApplication:
 
 
 class _RecordingSend:
-    """Notes a request before the last of its answer goes out: whoever has the answer finds it noted."""
+    """Logs a request before the last part of its answer is sent: a client that has the answer finds it in the log."""
 
     def __init__(self, send: Send, asked: PlatformRequest, note: Callable[[], None]) -> None:
         self._send = send
@@ -177,7 +177,7 @@ async def receive_chat(standin: LocalPlatformState, asked: PlatformRequest) -> A
 
 
 Endpoint = Callable[[LocalPlatformState, PlatformRequest], Awaitable[ASGIApp]]
-# Each with the methods it takes.
+# Each endpoint with the methods that it accepts.
 CONTROL_ROUTES: Mapping[tuple[str, ...], tuple[str, Endpoint]] = {
     ("",): ("GET", control.overview),
     ("health",): ("GET", control.health),
@@ -189,7 +189,7 @@ CONTROL_ROUTES: Mapping[tuple[str, ...], tuple[str, Endpoint]] = {
 
 
 def build_platform_application(standin: LocalPlatformState, tell: OnRequest | None = None) -> ASGIApp:
-    """The whole application; `tell` hears of each request when it is answered."""
+    """The whole application; `tell` is called for each request when it is answered."""
     endpoints = ServerEndpoints(standin)
 
     async def route(asked: PlatformRequest) -> ASGIApp:
@@ -241,7 +241,8 @@ async def _call_server(
 
 
 async def _failing_tool(standin: LocalPlatformState, asked: PlatformRequest, server: DeclaredServer) -> ASGIApp | None:
-    """A call of a tool whose requests are to fail as such: by then no MCP has been spoken."""
+    """The failed response of a tool with an HTTP status other than 200, before MCP handles the call; None for other
+    tools."""
     tool = callable_tools(server).get(asked.tool or "")
     if tool is None or tool.status_code == 200:
         return None
@@ -253,7 +254,7 @@ async def _failing_tool(standin: LocalPlatformState, asked: PlatformRequest, ser
 
 
 def _note_mcp_call(asked: PlatformRequest) -> None:
-    """Note which method and which tool a frame is about; whether it makes sense is for others to say."""
+    """Note the method and the tool of a frame; other code decides whether it is valid."""
     try:
         frame = json.loads(asked.body) if asked.body else None
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Serves what testers use: requests and chats so far, injected faults, health, and an overview."""
+"""Serves endpoints for testers: logged requests and chats, injected faults, health, and an overview."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -43,10 +43,10 @@ class HangUpProtocol(BoundedHeadProtocol):
 
 
 async def hang_up(scope: Scope, receive: Receive, _send: Send) -> None:
-    """An ASGI application that says nothing."""
+    """An ASGI application that closes the connection without an answer."""
     now: Callable[[], None] = scope["extensions"][HANG_UP]["now"]
     now()
-    # Until the server knows too, or it would still try to answer.
+    # Wait until the server knows too, or it would still try to answer.
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -55,13 +55,13 @@ MOST_BODY = 1024 * 1024
 MOST_TIMES = 1_000_000
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,4000}")
-# How long the answer is, is the server's to say.
+# The server itself sets the length of the answer.
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection"})
 STATUSES_WITHOUT_BODY = frozenset({204, 205, 304})
 
 
 class FaultRequest(BaseModel):
-    """A fault as it is written in a request."""
+    """A fault as a request contains it."""
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
 
@@ -88,7 +88,7 @@ FAULTS_ADAPTER: TypeAdapter[dict[str, FaultRequest | None]] = TypeAdapter(dict[s
 
 
 def describe_faults(faults: Mapping[str, InjectedFault]) -> dict[str, dict[str, object]]:
-    """Faults as they were written."""
+    """The faults in the format of a request."""
     return {
         part: FaultRequest.model_validate(_fault_fields(fault)).model_dump(by_alias=True)
         for part, fault in faults.items()
@@ -96,7 +96,7 @@ def describe_faults(faults: Mapping[str, InjectedFault]) -> dict[str, dict[str, 
 
 
 async def apply_fault(standin: LocalPlatformState, part: str) -> ASGIApp | None:
-    """What a request to this part meets instead of an answer, once its delay is over; None where all is well."""
+    """The answer to a request to this part, once its delay is over; None without a fault."""
     fault = standin.faults.take(part)
     if fault is None:
         return None
@@ -104,7 +104,7 @@ async def apply_fault(standin: LocalPlatformState, part: str) -> ASGIApp | None:
         await standin.sleep(delay_seconds(fault.delay_ms))
     if fault.close:
         return hang_up
-    # A type that was asked for is sent; otherwise it is what it looks like.
+    # A given content type is sent; without one, the answer is plain text.
     typed = any(name.lower() == "content-type" for name in fault.headers)
     body = "" if fault.status in STATUSES_WITHOUT_BODY else fault.body
     return Response(body, fault.status, dict(fault.headers), media_type=None if typed else "text/plain")
@@ -157,7 +157,7 @@ async def list_chats(standin: LocalPlatformState, _asked: PlatformRequest) -> AS
 
 
 async def change_faults(standin: LocalPlatformState, asked: PlatformRequest) -> ASGIApp:
-    """`/faults`: what is named is replaced, null removes it, the rest stays."""
+    """`/faults`: replace the named faults; null removes one, and the others stay."""
     if asked.method == "DELETE":
         standin.faults.clear()
     elif asked.method == "PUT":
@@ -211,7 +211,7 @@ async def overview(standin: LocalPlatformState, _asked: PlatformRequest) -> ASGI
 
 
 def _fault_part(standin: LocalPlatformState, named: str) -> str | None:
-    """The part that a fault is of; a server's two names mean the same."""
+    """The part that a fault is for; both names of a server mean the same part."""
     if named in (DISCOVERY_PART, CHAT_PART):
         return named
     server = (

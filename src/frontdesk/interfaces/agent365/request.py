@@ -16,14 +16,14 @@ from frontdesk.interfaces.mcp.http import MAX_BODY
 from frontdesk.text import storable
 
 READ_SECONDS = 30
-# These have something to say in their body.
+# Only requests with these methods have a body that is read.
 METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 SHOWN_ERRORS = 10
 
 
 @dataclass(slots=True)
 class PlatformRequest:
-    """A request with its whole body; the last fields are for the log, and are filled in by whoever finds them out."""
+    """A request with its whole body; the last fields are for the log, and are filled in when they become known."""
 
     scope: Scope
     body: bytes = b""
@@ -44,18 +44,18 @@ class PlatformRequest:
 
     @property
     def raw_path(self) -> str:
-        """As it was sent, which says more than what it means."""
+        """The path as it was sent, before decoding."""
         raw: bytes = self.scope.get("raw_path") or quote(self.scope["path"]).encode()
         return raw.decode("latin-1")
 
     @property
     def parts(self) -> list[str]:
-        """The parts of the path, each decoded by itself: a slash that was encoded parts nothing."""
+        """The parts of the path, each decoded by itself, so that an encoded slash does not split a part."""
         return [unquote(part) for part in self.raw_path.split("/")[1:]]
 
 
 async def read_body(receive: Receive) -> bytes | Response:
-    """The whole body, or what to answer when it is larger, or comes more slowly, than we take."""
+    """The whole body, or the refusal of one that is too large or too slow."""
     body, more = bytearray(), True
     try:
         async with asyncio.timeout(READ_SECONDS):
@@ -73,7 +73,7 @@ async def read_body(receive: Receive) -> bytes | Response:
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """The body for whoever reads it next, and after it what the connection says."""
+    """Give the body to the next reader, and then pass on what the connection receives."""
     said = [body]
 
     async def receive_again() -> Message:
@@ -85,12 +85,12 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 def error_response(status: int, code: str, text: str, **more: object) -> JSONResponse:
-    """A refusal: a word for programs and a sentence for people."""
+    """A refusal: a code for programs and a sentence for people."""
     return JSONResponse({"error": code, "error_description": text, **more}, status)
 
 
 def invalid_body_response(what: str, error: ValidationError) -> JSONResponse:
-    """The refusal of a body; nothing that was sent is repeated but the names in it."""
+    """The refusal of a body; it repeats nothing of the request but the names of fields."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
     lines = [f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg'].removeprefix('Value error, ')}" for one in found]
     shown = lines[:SHOWN_ERRORS] + ([f"and {len(lines) - SHOWN_ERRORS} more"] if len(lines) > SHOWN_ERRORS else [])
@@ -102,7 +102,7 @@ NO_STORE_HEADERS = {"cache-control": "no-store", "pragma": "no-cache"}
 
 
 def refuse_token(standin: LocalPlatformState, asked: PlatformRequest, audience: str) -> ASGIApp | None:
-    """The 401 for a request whose token is not good for this audience; None for one that is."""
+    """The 401 for a request whose token is not valid for this audience; None for a valid one."""
     checked = check_token(
         asked.context.headers.get("authorization"), audience, standin.mode, standin.token_signer, standin.clock()
     )
@@ -112,13 +112,13 @@ def refuse_token(standin: LocalPlatformState, asked: PlatformRequest, audience: 
         return None
     code = "unauthorized" if checked.failed == "none" else "invalid_token"
     answer = error_response(401, code, checked.why, check=checked.failed, expected={"audience": audience})
-    # By the name of the check alone: what a token says of itself could break the header.
+    # Only the name of the check is sent: the token's own claims could break the header.
     answer.headers["www-authenticate"] = f'Bearer error="{code}", error_description="{checked.failed}"'
     return answer
 
 
 def note_token(asked: PlatformRequest) -> None:
-    """Note what the token of a request says, before it is checked or where it is not."""
+    """Note the claims of a request's token, before it is checked or where it is not checked."""
     authorization = asked.context.headers.get("authorization")
     asked.claims = read_claims(authorization)
     asked.token = "none" if authorization is None else "not checked"
@@ -141,7 +141,7 @@ async def issue_token(standin: LocalPlatformState, asked: PlatformRequest) -> AS
 
 
 def _basic_client(authorization: str) -> str:
-    """The client that a Basic login names; its secret is not looked at, as there is none to compare it with."""
+    """The client that a Basic login names; its secret is ignored, as there is none to compare it with."""
     scheme, _, coded = authorization.partition(" ")
     if scheme.lower() != "basic":
         return ""

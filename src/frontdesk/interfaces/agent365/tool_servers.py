@@ -26,7 +26,7 @@ INSTRUCTIONS = "A stand-in on this machine: what its tools answer was written in
 
 
 class ServerEndpoints:
-    """The endpoint of each server, made anew when the manifest is."""
+    """The endpoint of each server; all are built again when the manifest changes."""
 
     def __init__(self, standin: LocalPlatformState) -> None:
         self._standin = standin
@@ -48,7 +48,7 @@ def callable_tools(server: DeclaredServer) -> Mapping[str, DeclaredTool]:
 
 
 class ManifestServerTools:
-    """One server at work."""
+    """The tools of one server, as MCP serves them."""
 
     def __init__(self, standin: LocalPlatformState, server: DeclaredServer, check: ArgumentCheck) -> None:
         self._standin = standin
@@ -69,7 +69,8 @@ class ManifestServerTools:
             on_list_resources=_no_resources,
             on_list_resource_templates=_no_templates,
         )
-        # Not by the SDK's own argument for it: clients still send what the newest revision no longer has.
+        # The SDK's own argument for this is not used: clients still send requests that the newest revision no longer
+        # has.
         server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _ignore_log_level)
         return server
 
@@ -98,7 +99,7 @@ class ManifestServerTools:
 
 
 def _tool_result(told: MockResponse, tool: DeclaredTool, arguments: Mapping[str, Any]) -> types.CallToolResult:
-    # Some clients show a model this alone, so the answer is in it too.
+    # Some clients show a model only this text, so the answer is in it too.
     about = {
         "response": told.text,
         "isMock": True,

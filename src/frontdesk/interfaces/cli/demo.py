@@ -179,7 +179,7 @@ TIME_ENTRIES = (
 
 
 async def create_records(services: RecordServices, scope: PersonScope, helper: str, day: DemoDay) -> None:
-    """Have a day kept for a person, with `helper` as the agent that works for them."""
+    """Create the records of a person's day; the agent `helper` works for them."""
     await services.people.set_zone(scope, day.zone.key)
     for one in CATEGORIES:
         await services.categories.create(scope, one)
@@ -203,7 +203,7 @@ async def create_records(services: RecordServices, scope: PersonScope, helper: s
 
 
 async def _create_tasks(services: RecordServices, scope: PersonScope, day: DemoDay) -> Sequence[str]:
-    """Their ids; two more stand below the first."""
+    """Create the tasks and return their ids, without the ids of the first one's two subtasks."""
     made: list[str] = []
     for days, hour, one in TASKS:
         made.append((await services.tasks.create(scope, {**one, "due_date": _format_time(day.due(hour, days))})).id)
@@ -245,7 +245,7 @@ async def create_keys(identity: Identity, person: str, agent: Agent) -> DemoKeys
 
 
 async def use_keys(demo_client: DemoClient, keys: DemoKeys, agents: tuple[Agent, Agent, Agent]) -> None:
-    """Calls as they come over a day; the last ones are turned away, or come to nothing."""
+    """Make the calls of a day; the last ones are refused or fail."""
     ada, bruno, cleo = agents
     desk = f"Bearer {keys.agent}"
     for words in ("search support tickets", "send an email to a customer", "book a meeting room"):
@@ -256,7 +256,7 @@ async def use_keys(demo_client: DemoClient, keys: DemoKeys, agents: tuple[Agent,
     for agent in (ada, ada, cleo):
         await demo_client.mcp("whoami", x_agent_id=agent.id)
         await demo_client.mcp("promptyoself_list", x_agent_id=agent.id)
-    # As older clients do it: they name themselves in the call, and not in a header.
+    # Older clients name themselves in the call, and not in a header.
     await demo_client.mcp("whoami", {"agent_id": cleo.id})
     await demo_client.mcp("promptyoself_list", {"agent_id": cleo.id})
     await demo_client.rest("GET", "/api/tasks", authorization=f"Bearer {keys.reading}")
@@ -280,7 +280,7 @@ def _call_arguments(tool: str, **arguments: str) -> dict[str, object]:
 async def deny_tool(
     administration: ToolAdministration, operator: Caller, demo_client: DemoClient, agent: Agent
 ) -> None:
-    """One agent may not send mail, and tries."""
+    """Deny an agent the tool that sends mail, and let the agent try to use it."""
     await administration.add_rule(operator, f"agent:{agent.id}", AccessEffect.DENY, f"{DEMO_SERVER}::send_email")
     await demo_client.mcp(
         "call_tool", _call_arguments("send_email", to="ann@example.com", subject="Hi"), x_agent_id=agent.id

@@ -161,7 +161,7 @@ def acp(
 
 
 def main() -> NoReturn:
-    """Run the command and turn what went wrong into a line and an exit code."""
+    """Run the command; an error becomes a line and an exit code."""
     gc.set_threshold(GC_THRESHOLD_WHILE_LOADING)
     try:
         command()

@@ -1,5 +1,6 @@
-"""Implements the commands of `frontdesk memory` about a person's records as a whole: export, import, erase, time zone,
-insights, people.
+"""Implements the commands of `frontdesk memory` for all of a person's records.
+
+These are export, import, erase, time zone, insights and people.
 """
 
 import json

@@ -38,7 +38,7 @@ CHANGE_PATTERN = re.compile(r"(?:(?<=; )|^)(\d+) (taken|held) \((.*?)\)(?=; |$)"
 
 
 class ProgressLine:
-    """Shows progress: `now` on one changing line of a terminal, `done` as a line for other readers."""
+    """Shows progress: `update` on one changing line of a terminal, `log` as lines for other readers."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

@@ -357,7 +357,7 @@ class AuthMiddleware:
             await act_for_person(identity, context, token, local=local)
 
     async def _check_person(self, context: RequestContext, text: str | None) -> None:
-        """Like `_check`, but a person's own token suffices."""
+        """Like `_check`, but a person's own token is enough."""
         token = person_token(context)
         if text is None and token and not context.local:
             await use_person_token(self._app.identity, context, token)

@@ -138,5 +138,5 @@ class BoundedHeadProtocol(HttpToolsProtocol):
 async def _stop_on_signal(server: UvicornServer) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for received in signals:
-            # Uvicorn's own handler also ends open streams. A second Ctrl-C stops at once.
+            # Uvicorn's own handler also ends open streams. A second Ctrl-C stops immediately.
             server.handle_exit(received, None)

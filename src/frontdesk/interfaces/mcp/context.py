@@ -1,4 +1,4 @@
-"""Defines the context of a tool call, and collects from it what says who is calling."""
+"""Defines the context of a tool call, and collects the facts in it that identify the caller."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -55,7 +55,7 @@ def call_context(ctx: SdkContext, default: RequestContext | None = None) -> Call
 
 
 def gather_signals(call: CallContext, arguments: Mapping[str, object]) -> Signals:
-    """Everything that says who is calling."""
+    """Collect every fact that identifies the caller."""
     request = call.request_context
     headers = request.headers
     return Signals(

@@ -44,7 +44,7 @@ class McpErrorRule:
 # The narrower errors come first.
 ERROR_RULES: tuple[tuple[type[FrontdeskError], McpErrorRule], ...] = (
     (IdentityError, McpErrorRule(INVALID_PARAMS)),
-    # In both eras a client knows by the status that it must log in, or ask for more scopes.
+    # In both eras the status shows a client that it must log in, or request more scopes.
     (Unauthenticated, McpErrorRule(UNAUTHENTICATED, 401, 401)),
     (MissingScope, McpErrorRule(DENIED, 403, 403)),
     (Denied, McpErrorRule(DENIED, 403)),
@@ -85,7 +85,8 @@ def build_error(
 
 
 def _message(error: FrontdeskError, request: RequestContext) -> str:
-    """Clients of zmemory know only by this text that they must send the token again, and then repeat the call."""
+    """The error's text. Clients of zmemory recognize only by it that they must send the token again and repeat the
+    call."""
     if not (request.errors_in_result and isinstance(error, Unauthenticated)) or error.public_message.startswith(
         AUTHENTICATION_REQUIRED
     ):

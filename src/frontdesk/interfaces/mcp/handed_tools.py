@@ -1,4 +1,4 @@
-"""Serves agents of a Letta server the tools that were attached to them."""
+"""Serves the tools that were attached to agents of a Letta server."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ def build_handed_tools_server(app: App) -> Server[Any]:
 
         async def work(caller: Caller, call: CallContext, _arguments: Mapping[str, Any]) -> McpToolResult:
             app.identity.require_agent(caller)
-            # By its id, since a name could come to mean another tool.
+            # Look it up by its id, since a name could later mean another tool.
             meant = tool_id(handed.server, handed.remote_name)
             token = call.request_context.token
             result = await app.tools.dispatcher.call(caller, meant, arguments, token=token, progress=call.progress)
@@ -64,7 +64,7 @@ class HandedToolCache:
         self.tools: Mapping[str, HandedTool] = {}
 
     async def find(self, name: str) -> HandedTool | None:
-        """A tool of this name never changes, so only an unknown name needs a look into the database."""
+        """The tool of a name. A name never changes its tool, so only an unknown name needs a database query."""
         if name not in self.tools:
             await self.refresh()
         return self.tools.get(name)
@@ -75,11 +75,12 @@ class HandedToolCache:
             self._seen, self.tools, self._told = seen, {handed.name: handed for handed in seen}, {}
 
     async def cache_listing(self, ctx: SdkContext, call_next: CallNext) -> HandlerResult:
-        """Letta asks for the list after each call, and checking several hundred tools takes longer than most calls."""
+        """Cache the list: Letta requests it after each call, and checking several hundred tools takes longer than most
+        calls."""
         if ctx.method != "tools/list":
             return await call_next(ctx)
         await self.refresh()
-        # A local name: before there is an answer, another list may have replaced this one.
+        # A local variable, since another list may replace this one before there is an answer.
         told = self._told
         if ctx.protocol_version not in told:
             told[ctx.protocol_version] = await call_next(ctx)

@@ -1,7 +1,7 @@
 """Serves MCP over HTTP: one POST in, one JSON answer or stream out, for both eras of the protocol, without state.
 
-The SDK checks a request twice and its result once against models of every revision, which costs a call more than all
-that Frontdesk does for it. What is plainly well-formed needs none of that; all else still goes by the SDK.
+The SDK checks a request twice and its result once against models of every revision. This costs more than all the work
+of Frontdesk for a call. Calls that are clearly well-formed skip these checks; all others go through the SDK.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ MAX_BODY = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class McpRequestFrame:
-    """A request that is owed an answer."""
+    """A request that needs an answer."""
 
     id: int | str
     method: str
@@ -71,12 +71,12 @@ class McpRequestFrame:
 
 @dataclass(frozen=True, slots=True)
 class McpNotificationFrame:
-    """A frame that is owed none: a notification, or a reply to a request we never made."""
+    """A frame without an answer: a notification, or a reply to a request that we never sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpInvalidFrame:
-    """Not a frame."""
+    """A body that is not a valid frame."""
 
     code: int
     message: str
@@ -87,12 +87,12 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
-# Made once: the module's own function makes one for every call that does not want the usual form.
+# Created once: `json.dumps` with these separators creates an encoder for every call.
 _to_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def parse_frame(body: bytes) -> McpRequestFrame | McpNotificationFrame | McpInvalidFrame:
-    """The frame in a body; whatever is wrong with it is a value, not an exception."""
+    """Parse the frame in a body; an error is returned as a value, not raised."""
     try:
         frame: object = _decode(body.decode())
     except (ValueError, RecursionError):
@@ -136,7 +136,7 @@ def sse_event(frame: bytes) -> bytes:
 
 
 def error_status(code: int, *, modern: bool) -> int:
-    """Older clients expect 200 around a JSON-RPC error, newer ones the status that fits it."""
+    """The HTTP status of a JSON-RPC error: older clients expect 200, newer ones the status that fits the error."""
     return ERROR_CODE_HTTP_STATUS.get(code, 200) if modern else 200
 
 
@@ -146,7 +146,7 @@ def _encode(value: object) -> bytes:
 
 TOOLS_CALL = "tools/call"
 PLAIN_PARAMS = frozenset({"name", "arguments", "_meta"})
-# Of these a request's metadata says something that the SDK acts on.
+# The SDK acts on these keys of a request's metadata.
 SDK_META = frozenset({"progressToken", "traceparent", "tracestate", "io.modelcontextprotocol/logLevel"})
 # Revisions whose results may have structured content.
 STRUCTURED_VERSIONS = frozenset({"2025-06-18", "2025-11-25", *MODERN_PROTOCOL_VERSIONS})
@@ -156,7 +156,7 @@ tracer = trace.get_tracer("frontdesk")
 
 @dataclass(frozen=True, slots=True)
 class PlainCall:
-    """A call that needs no closer look."""
+    """A call that needs no check by the SDK."""
 
     number: int | str
     name: str
@@ -167,13 +167,13 @@ class PlainCall:
 
 @dataclass(frozen=True, slots=True)
 class FastPath:
-    """The tools of an endpoint that can be called straight, and how the server of that endpoint names itself."""
+    """The tools of an endpoint that can be called without the SDK, and the server's name and version."""
 
     handlers: Mapping[str, ToolHandler]
     server_info: Mapping[str, Any]
 
     def match(self, call: McpRequestFrame, version: str, context: RequestContext) -> PlainCall | None:
-        """The call, if it is one of ours and as plain as can be."""
+        """The call, if its tool is among ours and the call is plain in every respect; else None."""
         params = call.params
         if (
             call.method != TOOLS_CALL
@@ -192,7 +192,7 @@ class FastPath:
         return PlainCall(call.id, str(name), given, CallContext(context, version, params), handler)
 
     async def answer(self, call: PlainCall) -> dict[str, Any]:
-        """The result as it goes on the wire."""
+        """Run the call; the result is in wire form."""
         version = call.context.version
         with tracer.start_as_current_span(
             f"{TOOLS_CALL} {call.name}",
@@ -204,7 +204,7 @@ class FastPath:
                 "gen_ai.operation.name": "execute_tool",
                 "gen_ai.tool.name": call.name,
             },
-            # What goes wrong may quote what was said.
+            # An exception may quote the call's arguments.
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
@@ -224,7 +224,7 @@ class FastPath:
         return self.wire_result(result, version)
 
     def wire_result(self, result: dict[str, Any], version: str) -> dict[str, Any]:
-        """A result as this revision has it."""
+        """The result in the form of this revision."""
         modern = version in MODERN_PROTOCOL_VERSIONS
         if not all(map(_is_text, result["content"])):
             result = serialize_server_result(TOOLS_CALL, version, result)
@@ -239,10 +239,10 @@ def _is_text(block: Mapping[str, Any]) -> bool:
     return len(block) == 2 and block.get("type") == "text" and isinstance(block.get("text"), str)
 
 
-# Most tools are done long before this; only the others are worth a second task that watches the connection.
+# Most tools finish earlier; only the others need a second task that watches the connection.
 QUICK_SECONDS = 0.05
 QUICK_TURNS = 2
-# A proxy that sees nothing for a minute hangs up; a comment line keeps it waiting.
+# A proxy closes a connection without data after about a minute; a comment line keeps it open.
 PING_SECONDS = 15.0
 JSON_HEADERS = [(b"content-type", b"application/json")]
 STREAM_HEADERS = [
@@ -256,7 +256,7 @@ log = structlog.get_logger("frontdesk.mcp")
 
 @dataclass
 class Outbox:
-    """What goes back in one HTTP exchange: an answer to the request, and frames that go out before it."""
+    """The output of one HTTP exchange: the answer to the request, and the frames before it."""
 
     request_id: RequestId
     http_request_id: str
@@ -266,7 +266,8 @@ class Outbox:
 
 @dataclass(kw_only=True)
 class SdkChannel(Outbox):
-    """The SDK's view of one HTTP exchange: notifications go out with the answer, requests to the client cannot."""
+    """The SDK's view of one HTTP exchange: notifications are sent with the answer; requests to the client are
+    impossible."""
 
     transport: TransportContext
     message_metadata: MessageMetadata
@@ -296,7 +297,7 @@ class SdkChannel(Outbox):
 
 
 async def run_request(work: Coroutine[Any, Any, dict[str, Any]], outbox: Outbox, *, modern: bool) -> tuple[int, bytes]:
-    """(status, frame) of a finished request; what goes wrong inside never reaches the wire."""
+    """(status, frame) of a finished request; details of internal errors are never sent."""
     try:
         return 200, result_frame(outbox.request_id, await work)
     except MCPError as error:
@@ -310,7 +311,7 @@ async def run_request(work: Coroutine[Any, Any, dict[str, Any]], outbox: Outbox,
 
 
 async def send_reply(task: asyncio.Task[tuple[int, bytes]], outbox: Outbox, receive: Receive, send: Send) -> None:
-    """Send the task's answer; a client that hangs up cancels it."""
+    """Send the task's answer; cancel the task if the client disconnects."""
     try:
         await _wait_briefly(task)
         if task.done() and not outbox.frames:
@@ -322,12 +323,12 @@ async def send_reply(task: asyncio.Task[tuple[int, bytes]], outbox: Outbox, rece
 
 
 async def _wait_briefly(task: asyncio.Task[tuple[int, bytes]]) -> None:
-    """Let the task run: most are done within a few turns of the loop, and a timer for those is not worth its price."""
+    """Let the task run: most finish within a few turns of the loop, so a timer for them would cost too much."""
     for _ in range(QUICK_TURNS):
         if task.done():
             return
         await asyncio.sleep(0)
-    # What asyncio.wait does, for one task and at half its price.
+    # This does the same as asyncio.wait, for one task and at half its price.
     loop = asyncio.get_running_loop()
     waiter: asyncio.Future[None] = loop.create_future()
 
@@ -371,7 +372,7 @@ async def _send_stream(task: asyncio.Task[tuple[int, bytes]], outbox: Outbox, re
 
 
 async def _wait_for_any(task: asyncio.Task[tuple[int, bytes]], gone: asyncio.Task[None], outbox: Outbox) -> bool:
-    """Wait for the answer, a notification or the client's leaving; False when nothing came in time."""
+    """Wait for the answer, a notification or a disconnect; False when nothing came in time."""
     if outbox.frames:
         return True
     outbox.woken.clear()
@@ -459,7 +460,7 @@ class McpEndpoint:
         return validate_mcp_param_headers(schema, cast("dict[str, Any]", arguments), headers)
 
     def _declares_headers(self, name: str, schema: Mapping[str, Any]) -> bool:
-        """Whether any parameter of a tool is to be repeated in a header; looked for once, as most have none."""
+        """Whether any parameter of a tool must be repeated in a header; computed once, as most tools have none."""
         if name not in self._declares:
             self._declares[name] = X_MCP_HEADER_KEY in json.dumps(schema)
         return self._declares[name]
@@ -492,7 +493,7 @@ class McpEndpoint:
 
 
 async def _end_session(sessions: McpSessionTokens, context: RequestContext) -> Response:
-    """A client that is done with its session; whether there was anything to forget is nobody's business."""
+    """End the session of a client; the answer does not show whether it existed."""
     if context.session_id is None:
         return Response("Which session is to end? Send its mcp-session-id", 400)
     await sessions.forget(context.session_id)
@@ -500,7 +501,7 @@ async def _end_session(sessions: McpSessionTokens, context: RequestContext) -> R
 
 
 def _trace_context(headers: Mapping[str, str]) -> contextvars.Context:
-    """The context to work in: as part of the client's trace where it sent one."""
+    """The tracing context: the client's trace, if it sent one."""
     context = contextvars.copy_context()
     if "traceparent" in headers:
         context.run(otel.attach, propagate.extract(headers))
@@ -523,7 +524,7 @@ def _refuse_headers(method: str, headers: Mapping[str, str]) -> Response | None:
 
 
 async def _read_body(receive: Receive) -> bytes | Response:
-    """The whole body, or what to answer when it is larger, or comes more slowly, than we take."""
+    """The whole body, or the refusal of one that is too large or too slow."""
     body = bytearray()
     more = True
     try:

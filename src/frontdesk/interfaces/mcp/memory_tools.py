@@ -1,4 +1,4 @@
-"""Offers the tools of the memory capability, and those by which clients log a person in for their session."""
+"""Offers the tools of the memory capability, and tools that log a person in for a client's session."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -28,7 +28,7 @@ from frontdesk.memory.operations.table import (
 
 
 class BeginLoginInput(McpToolInput):
-    """The client that logs in, and what for."""
+    """The client that logs in, and the requested scopes."""
 
     client_id: str = Field(min_length=1, max_length=200)
     redirect_uri: str | None = Field(None, max_length=2000, description="Where the person is sent back to.")
@@ -37,7 +37,7 @@ class BeginLoginInput(McpToolInput):
 
 
 class ExchangeCodeInput(McpToolInput):
-    """The code, and the proof that it is ours."""
+    """The code, and the proof that this client requested it."""
 
     code: str = Field(min_length=1, max_length=2000)
     redirect_uri: str = Field(min_length=1, max_length=2000)
@@ -204,9 +204,9 @@ async def set_access_token(app: App, caller: Caller, given: SetTokenInput, call:
 
 
 async def _forget_session_token(app: App, context: RequestContext) -> None:
-    """Delete the token of a session in which another one could not be stored.
+    """Delete the token of a session in which another token could not be stored.
 
-    The calls that follow are for whomever that was meant for, perhaps nobody, and not for the person before.
+    The following calls are for the person of that other token, perhaps for nobody, but not for the previous person.
     """
     if context.session_id is not None:
         with suppress(Unavailable):
@@ -217,7 +217,7 @@ async def _tokens_result(app: App, caller: Caller, call: CallContext, issued: Is
     try:
         _, kept = await _store_token(app, caller, call, issued.access_token)
     except (Conflict, Denied, Invalid):
-        # The code is used up, so the client must get the tokens, wherever it keeps them.
+        # The code is used up, so the client must get the tokens even if they are not stored.
         kept = False
     answer = TokensOutput(
         token_type=TOKEN_TYPE,
@@ -246,7 +246,7 @@ async def _store_token(app: App, caller: Caller, call: CallContext, token: str) 
             return credential.user_id, False
         _check_person(caller, call, credential.user_id)
         if call.request_context.person_in_request:
-            # The session stores nothing any more: the token that comes with the requests counts.
+            # The session no longer stores a token: the token that comes with the requests counts.
             return credential.user_id, False
         await app.identity.sessions.remember(call.request_context.session_id, token)
     except Unauthenticated as error:
@@ -277,7 +277,7 @@ def _login_tool(
     read_only: bool = False,
     after_failure: Callable[[App, RequestContext], Awaitable[None]] | None = None,
 ) -> ToolSpec:
-    """No login tool is for agents: they act for somebody who is known already."""
+    """Declare a login tool. No login tool is for agents: they already act for a known person."""
     return ToolSpec(
         name=name,
         title=title,
@@ -347,12 +347,12 @@ LOGIN_TOOLS: tuple[ToolSpec, ...] = (
     ),
 )
 
-# The tools by which an agent reports on its work, under its own name.
+# An agent uses these tools to report on its work, under its own name.
 AGENT_WORK_TOOLS = frozenset({"accept_ai_task", "update_ai_task", "complete_ai_task", "fail_ai_task"})
 
 
 def _memory_tool(tool: MemoryTool) -> ToolSpec:
-    """Declare a memory tool for MCP. Agents on a host do not get these: so many tools would hide their others."""
+    """Declare a memory tool for MCP. Agents on a host do not get these: so many tools would hide their other tools."""
 
     async def run(app: App, caller: Caller, given: MemoryRequest) -> McpToolResult:
         return _memory_result(await tool.run(app.memory, PersonScope.for_caller(caller), given))

@@ -107,7 +107,7 @@ MEMORY_INSTRUCTIONS = (
 # The tools at /mcp. Every other tool is only at its own path.
 MAIN_TOOLS: tuple[ToolSpec, ...] = (*CORE_TOOLS, *CATALOGUE_TOOLS, *SCHEDULE_TOOLS)
 ALL_TOOLS: tuple[ToolSpec, ...] = (*MAIN_TOOLS, *MEMORY_TOOLS)
-# Paths with many tools of one person, among which nobody would find the others.
+# Paths with many tools for one person's records, which would hide all other tools.
 SEPARATE_PATHS = frozenset({McpPath.MEMORY})
 # The scopes that the tools of each path need.
 SCOPES_BY_PATH: Mapping[McpPath, tuple[str, ...]] = {
@@ -159,7 +159,7 @@ def offer_tools(
 
 
 def _is_outside_contract(spec: ToolSpec) -> bool:
-    """Whether a tool at the memory path is not one of zmemory's: its clients pass on everything that is listed."""
+    """Whether a tool at the memory path is not one of zmemory's: zmemory's clients pass on every listed tool."""
     return spec.outside_contract or spec.mcp_path is McpPath.CORE
 
 
@@ -181,7 +181,7 @@ def fast_handlers(offered: Mapping[str, OfferedTool]) -> Mapping[str, ToolHandle
 
 
 class ToolList:
-    """The tools of a path as clients list them. Built anew only when a description changes."""
+    """The tools of a path as clients list them. Built again only when a description changes."""
 
     def __init__(self, offered: Iterable[OfferedTool]) -> None:
         self._offered = list(offered)

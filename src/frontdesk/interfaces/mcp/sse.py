@@ -1,4 +1,4 @@
-"""Serves the older HTTP+SSE transport, for clients that know no other: GET /sse, then POST /messages."""
+"""Serves the older HTTP+SSE transport, for clients that support no other: GET /sse, then POST /messages."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from frontdesk.interfaces.http.context import Receive, Scope, Send, request_cont
 
 
 def sse_routes(server: Server[Any]) -> list[Route | Mount]:
-    """A stream belongs to the credential that opened it; each message still carries its own identity."""
+    """The routes. A stream belongs to the credential that opened it; each message still carries its own identity."""
     transport = SseServerTransport("/messages/")
 
     async def message(scope: Scope, receive: Receive, send: Send) -> None:
@@ -26,7 +26,7 @@ def sse_routes(server: Server[Any]) -> list[Route | Mount]:
 
 @dataclass(frozen=True, slots=True)
 class SseEndpoint:
-    """The ASGI application behind GET /sse; an instance, since Starlette would hand a function a request."""
+    """The ASGI application behind GET /sse; it is an instance, since Starlette would pass a request to a function."""
 
     server: Server[Any]
     transport: SseServerTransport

@@ -23,8 +23,8 @@ from frontdesk.settings import Settings
 
 
 def run_stdio_server(mcp_path: str) -> None:
-    """Answer on standard output what comes by standard input, until that ends."""
-    # Only the process that started us can write to our standard input: that is as near as loopback.
+    """Answer on standard output every message from standard input, until the input ends."""
+    # Only the process that started us can write to our standard input, so this is as safe as loopback.
     settings = Settings.read().with_values(host="127.0.0.1", public_url="", allowed_hosts=(), require_auth=False)
     logs.configure_logs(settings)
 
@@ -38,9 +38,9 @@ def run_stdio_server(mcp_path: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StdioClient:
-    """`session_id` is this process' own: what is left under it ends with the process.
+    """The client at the other end. `session_id` is this process's own: what is stored for it ends with the process.
 
-    Where there is a `key`, all calls are for its person, `user_id`, also while it does not hold or cannot be checked.
+    With a `key`, all calls are for its person, `user_id`, even while the key is not valid or cannot be checked.
     """
 
     identity: Identity
@@ -49,9 +49,9 @@ class StdioClient:
     user_id: str | None = None
 
     async def request_context(self) -> RequestContext:
-        """A call, with who makes it, as far as that can be told now; the token goes before the key.
+        """The context of a call, with the caller as far as it is known now; the stored token is tried before the key.
 
-        Both are one person's: a token that is over would otherwise leave its person's calls to the key's.
+        Both must belong to one person: otherwise the calls of an expired token would be made for the key's person.
         """
         said = {SESSION_HEADER: self.session_id}
         context = RequestContext(ensure_request_id(None), said, trusted=self.key is None, only_person=self.user_id)
@@ -64,13 +64,13 @@ class StdioClient:
         return context
 
     async def forget_token(self) -> None:
-        """What cannot be forgotten now is of no use to anybody, and goes by itself after a day."""
+        """Delete the stored token. If this is impossible now, nobody can use the token, and it expires after a day."""
         with suppress(Unavailable):
             await self.identity.sessions.forget(self.session_id)
 
 
 async def identify_stdio_client(app: App) -> StdioClient:
-    """By the settings; a key that does not hold is told before anybody calls."""
+    """Identify the client by the settings; an invalid key is reported before the first call."""
     key, user_id = app.settings.zmemory_api_key, None
     if key is not None:
         try:
@@ -86,7 +86,7 @@ SendMessage = Callable[[SessionMessage], Awaitable[None]]
 
 
 async def serve_stdio(app: App, starter: StdioClient, mcp_path: McpPath = McpPath.CORE) -> None:
-    """Serve an endpoint until standard input closes; nothing but protocol goes to standard output."""
+    """Serve an endpoint until standard input closes; standard output carries only the protocol."""
     path = url_path(mcp_path)
     server = build_server(offer_tools(app, tools_by_path()[path], path, starter.request_context), path)
     unanswered = OpenRequests()
@@ -103,7 +103,7 @@ async def serve_stdio(app: App, starter: StdioClient, mcp_path: McpPath = McpPat
 
 @dataclass(slots=True)
 class OpenRequests:
-    """The requests under way: a client that has said its last word still gets every answer, in bounded time."""
+    """The open requests: after a client's last message, every request is still answered, in bounded time."""
 
     numbers: set[int | str] = field(default_factory=set[int | str])
     settled: anyio.Event = field(default_factory=anyio.Event)

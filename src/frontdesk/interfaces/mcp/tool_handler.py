@@ -22,9 +22,9 @@ from frontdesk.journal.model import Outcome
 from frontdesk.journal.service import CallRecord
 from frontdesk.llm.tools import describe_validation_errors
 
-# Answers a call of one tool, from the call and its arguments, with the result in wire form.
+# Answers a call of one tool, given the call and its arguments; the result is in wire form.
 ToolHandler = Callable[[CallContext, Mapping[str, Any]], Awaitable[dict[str, Any]]]
-# Does the work of a call, for a caller who is identified.
+# Does the work of a call for an identified caller.
 ToolWork = Callable[[Caller, CallContext, Mapping[str, Any]], Awaitable[McpToolOutput | McpToolResult]]
 AfterFailure = Callable[[RequestContext], Awaitable[None]]
 
@@ -66,8 +66,8 @@ def wrap_tool_call(
 ) -> ToolHandler:
     """Wrap the work of a tool: identify the caller, run, journal, and report errors in the tool's format.
 
-    `plain`: error results are text, not JSON. `naming`: the arguments may name the caller (`agent_id`). `any_id`: an
-    agent id that is malformed counts as none. `after_failure` runs after a call that failed, before its answer is sent.
+    `plain`: error results are text, not JSON. `naming`: the arguments may name the caller (`agent_id`). `any_id`: a
+    malformed agent id is ignored. `after_failure` runs after a call that failed, before its answer is sent.
     """
     marked = error_format is not ErrorFormat.ANSWER
 
@@ -98,7 +98,7 @@ def wrap_tool_call(
             rule = error_rule(error, error_format)
             record.fail(error)
             if rule.code is None:
-                # The whole message, as the contracts want it. An error that must not be told in full has a code.
+                # The contracts require the whole message. Errors with confidential details have a code instead.
                 return _error_result(rule.message or str(error), plain=plain, marked=marked)
             modern = call.version in MODERN_PROTOCOL_VERSIONS
             raise build_error(error, rule, request, challenge, modern=modern) from error

@@ -15,7 +15,7 @@ from frontdesk.interfaces.http.context import RequestContext
 from frontdesk.interfaces.mcp.context import CallContext, SdkContext
 from frontdesk.llm.tools import inline_definitions
 
-# Clients send these with any call. They mean nothing to a tool.
+# Clients send these with any call. Tools do not use them.
 IGNORED_ARGUMENTS = frozenset({"agent_id", "mcp_server_id", "mcp_server_name", "request_heartbeat", "heartbeat"})
 AGENT_ID_SCHEMA = {
     "type": "string",
@@ -75,9 +75,9 @@ class ToolSpec:
     `run` takes the app, the caller and the arguments, and the `CallContext` too where the tool `needs_context`. A
     description that depends on the installation is a function of the app. A tool without `answer` promises no output
     schema. `plain_errors` sends errors as text, otherwise they are JSON. An `agent_id` among a tool's own arguments
-    names the agent that the call is about, and not the caller. `handed_to_agents`: agents that are connected get the
-    tool. `outside_contract`: not listed beside the tools of a contract unless a setting says so.
-    `accepts_any_agent_id`: an odd agent id counts as none. `after_failure` runs after a call that failed.
+    names the agent that the call is about, and not the caller. `handed_to_agents`: connected agents get the tool.
+    `outside_contract`: the tool is listed beside the tools of a contract only if a setting says so.
+    `accepts_any_agent_id`: a malformed agent id is ignored. `after_failure` runs after a call that failed.
     """
 
     name: str
@@ -142,7 +142,7 @@ class ToolSpec:
 
 @cache
 def _model_schema(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> Mapping[str, Any]:
-    """The schema without references and without the docstring of the class, which tells a model nothing. Cached."""
+    """The schema without references and without the docstring of the class, which is of no use to a model. Cached."""
     return {
         key: value
         for key, value in inline_definitions(model.model_json_schema(mode=mode)).items()

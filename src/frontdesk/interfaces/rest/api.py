@@ -32,13 +32,13 @@ from frontdesk.interfaces.rest.tools import add_tool_routes
 from frontdesk.journal.service import CallRecord
 
 HEALTH_PATH = "/api/health"
-# Clients of zmemory ask behind the address that they were told, which may be that of the server or of its memory.
+# Clients of zmemory append /health to their configured address, which may be that of the server or of its memory.
 HEALTH_PATHS = (HEALTH_PATH, "/health", "/mcp/memory/health")
 METRICS_PATH = "/metrics"
 
 
 def operation_routes(app: App) -> list[Route]:
-    """Health is open and says little; metrics are for whoever is granted them."""
+    """The routes of health and metrics. Health is open and reveals little; metrics need a grant."""
 
     async def health(_request: Request) -> JSONResponse:
         parts = await app.check_parts()
@@ -72,7 +72,7 @@ READ_SECONDS = 30
 
 
 def mount_api(app: App) -> Mount:
-    """Everything under /api that no other route answers."""
+    """Mount everything under /api that no other route answers."""
     api = FastAPI(
         title="Frontdesk",
         version=__version__,
@@ -93,10 +93,10 @@ def mount_api(app: App) -> Mount:
 
 
 def scopes_of_route(mount: Mount, path: str) -> list[str]:
-    """The scopes that the routes at an address of the API say they need, whatever the method."""
+    """The scopes that the routes at an address of the API declare, for all methods together."""
     inner = path.removeprefix(mount.path)
     routes = [context.original_route for context in iter_route_contexts(mount.routes)]
-    # The more exact route stands first; one with a parameter in its place is another address.
+    # The more exact route stands first; a route with a parameter in that place has another address.
     found = [route for route in routes if isinstance(route, APIRoute) and route.path_regex.match(inner)]
     here = [route for route in found if route.path == found[0].path]
     return sorted({scope for route in here for scope in _dependant_scopes(route.dependant)})
@@ -109,7 +109,7 @@ def _dependant_scopes(dependant: Dependant) -> Iterator[str]:
 
 
 def limit_bodies(inner: ASGIApp) -> ASGIApp:
-    """Takes bodies of a certain size, within a certain time."""
+    """Limit the size of bodies, and the time in which they must arrive."""
 
     async def outer(scope: Scope, receive: Receive, send: Send) -> None:
         size, complete = 0, False
@@ -134,14 +134,14 @@ def limit_bodies(inner: ASGIApp) -> ASGIApp:
 
 
 async def answer_http_exception(request: fastapi_Request, error: Exception) -> Response:
-    """What Starlette and FastAPI refuse themselves: paths and methods that are not there."""
+    """Answer errors that Starlette and FastAPI raise themselves: unknown paths and methods."""
     refused = cast("HTTPException", error)
     headers = {"allow": _allowed_methods(request)} if refused.status_code == 405 else refused.headers
     return problem_response(refused.status_code, refused.detail, headers)
 
 
 def _allowed_methods(request: fastapi_Request) -> str:
-    """Every method of an address; they name those of its first route alone."""
+    """Every method of an address; the frameworks name only the methods of its first route."""
     path = request.scope["path"].removeprefix(request.scope["root_path"])
     routes = [*iter_route_contexts(request.app.routes)]
     first = next(route.path for route in routes if compile_path(route.path or "")[0].match(path))

@@ -58,7 +58,7 @@ from frontdesk.llm.events import (
 
 
 def build_messages(said: Sequence[HistoryItem]) -> list[ChatMessage]:
-    """The person's messages and the agent's replies, one for each turn, in order."""
+    """The person's messages and the agent's replies, one of each per turn, in order."""
     past = MessageHistory()
     for one in said:
         past.add(one)
@@ -71,10 +71,10 @@ def pending_calls(requests: Sequence[ApprovalRequest]) -> list[ChatToolCall]:
 
 @dataclass(slots=True)
 class MessageHistory:
-    """The messages so far.
+    """Collects the messages.
 
-    `_calls` are those of all turns, since one that waited for approval is answered in a later turn; `_parted` are the
-    turns in which a tool was called since the last text.
+    `_calls` has the calls of all turns, since a call that waited for approval is answered in a later turn.
+    `_after_tool` has the turns in which a tool was called since the last text.
     """
 
     messages: list[ChatMessage] = field(default_factory=list[ChatMessage])
@@ -87,7 +87,7 @@ class MessageHistory:
             self.messages.append(ChatMessage(id=one.id, type="user", content=one.event.text, timestamp=one.at))
             return
         if isinstance(one.event, UserMedia):
-            # The shape of a message has no place for it.
+            # The format of a message has no field for media.
             return
         if one.turn_id not in self._replies:
             reply = ChatMessage(id=one.turn_id, type="agent", content="", timestamp=one.at)
@@ -135,7 +135,7 @@ def _chat_tool_call(one: ToolCall | ApprovalRequest, status: Literal["pending", 
 HEARTBEAT_SECONDS = 30
 SHUTDOWN_SECONDS = 5
 FROM_BEGINNING = "0"
-# The last event of a reply is marked: whoever has heard it misses nothing, though the reply be long forgotten.
+# The id of a reply's last event is marked, so that a client that received it needs no stored reply.
 EVENT_ID_PATTERN = re.compile(r"([0-9a-f]{24}):([0-9]{1,9})(:end)?")
 UNFINISHED_MESSAGES: Mapping[StopReason, str] = {
     StopReason.CANCELLED: "Stream cancelled by user",
@@ -147,9 +147,9 @@ UNFINISHED_MESSAGES: Mapping[StopReason, str] = {
 def stream_response(
     session_id: str, heard: AsyncGenerator[NumberedEvent], farewell: Callable[[], Awaitable[None]]
 ) -> Response:
-    """The answer that tells words as they are heard, and beats while there is silence.
+    """The response that streams events as they come, with heartbeats in between.
 
-    When the server is told to stop, `farewell` is called, and what it brings about is still told.
+    When the server stops, `farewell` is called, and the events that it causes are still sent.
     """
     stopping = anyio.Event()
 
@@ -172,7 +172,7 @@ def stream_response(
 
 
 def parse_event_id(last_event_id: str | None) -> StreamPosition | None:
-    """Where a client that comes back left off; `0` asks for everything that is kept."""
+    """The position of a client that reconnects; `0` requests every stored event."""
     if last_event_id == FROM_BEGINNING:
         return StreamPosition("", 0)
     found = EVENT_ID_PATTERN.fullmatch(last_event_id or "")
@@ -180,7 +180,7 @@ def parse_event_id(last_event_id: str | None) -> StreamPosition | None:
 
 
 def event_data(word: ReplyEvent) -> dict[str, Any]:  # noqa: C901, PLR0911 - a line for each word
-    """A word in the contract's shape; where the contract has none, under a type of its own."""
+    """An event in the contract's format; events that the contract does not have get a type of their own."""
     match word:
         case Started():
             return {"type": "start", "content": ""}
@@ -264,7 +264,7 @@ STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 def add_chat_routes(api: FastAPI, chat: ChatService) -> None:
-    """Put the routes under /agents."""
+    """Add the routes under /agents."""
     _add_session_routes(api, chat)
     _add_message_routes(api, chat)
 

@@ -38,34 +38,34 @@ UserId = Annotated[
 
 
 class ChatApiModel(BaseModel):
-    """JSON with camelCase names; what is not known is ignored, as older clients send more than is needed."""
+    """JSON with camelCase names; unknown fields are ignored, as older clients send more than is needed."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
 class NewSessionRequest(ChatApiModel):
-    """With which agent."""
+    """The agent of the new session."""
 
     agent_id: AgentId
     user_id: UserId = None
 
 
 class SessionRequest(ChatApiModel):
-    """Which session."""
+    """The session."""
 
     session_id: SessionId
     user_id: UserId = None
 
 
 class RestoreSessionRequest(SessionRequest):
-    """A session to be opened again."""
+    """A session to open again."""
 
     agent_id: AgentId
     messages: list[Any] | None = Field(None, description="Accepted and not used: what was said is kept by the agent.")
 
 
 class NewMessageRequest(SessionRequest):
-    """What the person says."""
+    """The person's message."""
 
     message: Annotated[
         str, Field(min_length=1, max_length=MAX_MESSAGE_CHARACTERS, examples=["What is due today?"]), Storable, NotBlank
@@ -76,7 +76,7 @@ class NewMessageRequest(SessionRequest):
 
 
 class ApprovalDecision(ChatApiModel):
-    """The person's word on one tool call."""
+    """The person's decision on one tool call."""
 
     call_id: Annotated[str, Field(min_length=1, max_length=200, examples=["call_1"]), Storable]
     approve: bool
@@ -89,7 +89,7 @@ class ApprovalDecision(ChatApiModel):
 
 
 class ApprovalsRequest(SessionRequest):
-    """The person's word on every tool call that waits."""
+    """The person's decisions on the tool calls that wait."""
 
     approvals: Annotated[list[ApprovalDecision], Field(min_length=1, max_length=100)]
 
@@ -117,7 +117,7 @@ class NewSessionResponse(ChatApiModel):
 
 
 class ChatToolCall(ChatApiModel):
-    """A tool call as far as it has come."""
+    """A tool call in its present state."""
 
     id: str
     name: str
@@ -128,7 +128,7 @@ class ChatToolCall(ChatApiModel):
 
 
 class ChatMessage(ChatApiModel):
-    """Something that was said, by the person or by the agent."""
+    """A message of the person or the agent."""
 
     id: str
     type: Literal["user", "agent"]
@@ -139,7 +139,7 @@ class ChatMessage(ChatApiModel):
 
 
 class ChatSessionInfo(ChatApiModel):
-    """A session of one's own."""
+    """One of the person's own sessions."""
 
     id: SessionId
     session_id: SessionId
@@ -163,26 +163,26 @@ class ChatSessionInfo(ChatApiModel):
 
 
 class SessionResponse(ChatSessionInfo):
-    """A session with what was said in it, and the tool calls that wait for approval."""
+    """A session with its messages, and the tool calls that wait for approval."""
 
     messages: list[ChatMessage]
     pending: list[ChatToolCall]
 
 
 class SessionListResponse(ChatApiModel):
-    """One's own sessions, the newest first."""
+    """The person's own sessions, the newest first."""
 
     sessions: list[ChatSessionInfo]
 
 
 class SuccessResponse(ChatApiModel):
-    """It is done."""
+    """The request succeeded."""
 
     success: Literal[True] = True
 
 
 class SentResponse(SuccessResponse):
-    """Taken; the reply is told by the stream."""
+    """The message was accepted; the stream has the reply."""
 
     session_id: SessionId
     message_id: Annotated[str, Field(examples=[EXAMPLE_MESSAGE], description="Under this id the reply is streamed.")]
@@ -202,7 +202,7 @@ class RestoreSessionResponse(SuccessResponse):
 
 
 class CancelSessionResponse(SuccessResponse):
-    """Nothing is under way any more."""
+    """No reply is running any more."""
 
     session_id: SessionId
     cancelled: Annotated[bool, Field(description="Whether anything was.")]

@@ -14,12 +14,12 @@ from frontdesk.memory.model import TimeEntry
 from frontdesk.memory.time_tracking import TimerRunning
 
 NOT_AN_OBJECT = "must be a JSON object, sent as application/json"
-# Where FastAPI found what does not fit, in the words that clients know.
+# The names that clients know for the place of an invalid value.
 PLACE_NAMES = {"body": "body", "query": "query", "path": "params", "header": "headers"}
 
 
 def error_response(error: FrontdeskError) -> JSONResponse:
-    """The answer that tells this error."""
+    """The response for this error."""
     how = next(found for kind, found in HTTP_ERROR_RULES if isinstance(error, kind))
     body: dict[str, Any] = (
         {"error": how.headline, "details": error.public_message} if how.headline else {"error": error.public_message}
@@ -39,12 +39,12 @@ def error_response(error: FrontdeskError) -> JSONResponse:
 
 
 def problem_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """An answer that says what is wrong with a request in general."""
+    """A response for a general error of a request."""
     return JSONResponse({"error": message}, status, headers)
 
 
 def validation_response(error: RequestValidationError) -> JSONResponse:
-    """The answer to what does not fit its schema; nothing that was sent is repeated."""
+    """The response to a request that does not match its schema; it repeats nothing of the request."""
     problems: Sequence[Any] = error.errors()
     if any(one["type"] == "json_invalid" for one in problems):
         return problem_response(400, "The body is not valid JSON")
@@ -61,7 +61,7 @@ ResponseDocs = dict[int | str, dict[str, Any]]
 
 
 class Problem(BaseModel):
-    """What went wrong."""
+    """An error."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"error": "Session not found"}]})
 
@@ -90,21 +90,21 @@ ERROR_EXAMPLES: Mapping[int, tuple[str, Mapping[str, Any]]] = {
 
 
 class TimerProblem(Problem):
-    """Another timer runs."""
+    """Another timer is running."""
 
     running: TimeEntry | None = Field(None, description="The entry of the timer that runs.")
 
 
 def _error_doc(status: int) -> dict[str, Any]:
-    """With a mere pointer to the schema: a model at each status of each route takes seconds to set up."""
+    """Documents an error by reference to the schema: a model at each status of each route takes seconds to set up."""
     says, example = ERROR_EXAMPLES[status]
     return {"description": says, "content": {"application/json": {"schema": PROBLEM_REFERENCE, "example": example}}}
 
 
-# Of any route.
+# For every route.
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
 
-# Of any route of the capability.
+# For every route of the capability.
 MEMORY_ERROR_RESPONSES: ResponseDocs = {**ERROR_RESPONSES, **{status: _error_doc(status) for status in ERROR_EXAMPLES}}
 TIMER_ERROR_RESPONSES: ResponseDocs = {
     409: {"model": TimerProblem, "description": "Another timer runs: `running` says which."}

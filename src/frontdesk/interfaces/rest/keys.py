@@ -38,13 +38,13 @@ Scopes = Annotated[list[OneScope], Field(min_length=1, max_length=100, examples=
 
 
 class KeyRequest(BaseModel):
-    """What is misspelt is refused, so that no limit is lost silently."""
+    """Unknown fields are refused, so that no limit is lost by a typing error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class NewKeyRequest(KeyRequest):
-    """A key to be made."""
+    """A new key."""
 
     name: KeyName
     scopes: Scopes = Field(default_factory=lambda: list(DEFAULT_KEY_SCOPES), description="What it may do.")
@@ -58,7 +58,7 @@ class NewKeyRequest(KeyRequest):
 
 
 class ChangeKeyRequest(KeyRequest):
-    """What is to be different; what is left out stays."""
+    """The changes of a key; fields that are left out stay."""
 
     name: KeyName | None = None
     is_active: StrictBool | None = Field(None, description="One that is not active does not work until it is again.")
@@ -71,7 +71,7 @@ class ChangeKeyRequest(KeyRequest):
 
 
 class RotateKeyRequest(KeyRequest):
-    """A key to take another's place."""
+    """The replacement of a key."""
 
     overlap_hours: Annotated[StrictInt, Field(ge=0, le=720, description="For how long the old one still works.")] = (
         OVERLAP_HOURS
@@ -115,7 +115,7 @@ class KeyResponse(BaseModel):
 
 
 class KeyWithSecret(KeyResponse):
-    """A key with its secret, which is told this once."""
+    """A key with its secret, which is shown only once."""
 
     api_key: Annotated[str, Field(examples=[EXAMPLE_KEY])]
 
@@ -125,31 +125,31 @@ class KeyWithSecret(KeyResponse):
 
 
 class KeySuccessResponse(BaseModel):
-    """It is done."""
+    """The request succeeded."""
 
     success: Literal[True] = True
 
 
 class KeyListResponse(KeySuccessResponse):
-    """One's own keys, the newest first."""
+    """The person's own keys, the newest first."""
 
     data: list[KeyResponse]
 
 
 class SingleKeyResponse(KeySuccessResponse):
-    """One of one's own keys."""
+    """One of the person's own keys."""
 
     data: KeyResponse
 
 
 class NewKeyResponse(KeySuccessResponse):
-    """A key that was made."""
+    """The new key."""
 
     data: KeyWithSecret
 
 
 class DeletedKeyResponse(KeySuccessResponse):
-    """A key that works no longer."""
+    """The deleted key, which no longer works."""
 
     message: str = "API key deleted"
 
@@ -158,7 +158,7 @@ KEYS_PATH = "/user/api-keys"
 
 
 def add_key_routes(api: FastAPI, app: App, prefix: str) -> None:
-    """`prefix` is where the API is mounted."""
+    """Add the routes; `prefix` is where the API is mounted."""
     router = APIRouter(
         prefix=KEYS_PATH,
         route_class=_with_success_field(recorded_route(app, prefix, identify_by_header)),
@@ -170,7 +170,7 @@ def add_key_routes(api: FastAPI, app: App, prefix: str) -> None:
 
 
 def _logged_in(request: Request, _shown: Annotated[object, Security(CREDENTIAL_SCHEME)]) -> Caller:
-    """Before anything else is looked at."""
+    """Require a login before anything else of the request is checked."""
     caller: Caller = request.scope[CALLER_KEY]
     require_login(caller)
     return caller
@@ -214,7 +214,7 @@ def _add_changes(router: APIRouter, app: App) -> None:
 
 
 def _with_success_field(route: type[APIRoute]) -> type[APIRoute]:
-    """Routes that also say so in the body where a request did not succeed, as clients of these read it there."""
+    """Routes that add `success` to the body of an error, because their clients read it there."""
 
     class KeyErrorRoute(route):
         @override
@@ -223,7 +223,7 @@ def _with_success_field(route: type[APIRoute]) -> type[APIRoute]:
 
             async def handle(request: Request) -> Response:
                 answer = await inner(request)
-                # Whoever is not let in is told what everybody is told.
+                # Other refusals, such as a 401, keep the format of all routes.
                 if answer.status_code in (400, 403, 404, 409):
                     body = {**json.loads(bytes(answer.body)), "success": False}
                     kept = {name: value for name, value in answer.headers.items() if name != "content-length"}

@@ -1,4 +1,4 @@
-"""Wraps every route of the HTTP API: identify the caller, hold them to their rate, run, journal, map errors."""
+"""Wraps every route of the HTTP API: identify the caller, apply rate limits, run, journal, map errors."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
@@ -23,7 +23,7 @@ from frontdesk.journal.model import Outcome
 from frontdesk.journal.service import CallRecord
 
 CALLER_KEY = "frontdesk.caller"
-# For the description: the middleware has checked it long before.
+# Only for the OpenAPI description: the middleware has checked the credential before.
 CREDENTIAL_SCHEME = HTTPBearer(
     auto_error=False, description="An API key (fd_… or zm_…), or a token of a configured issuer."
 )
@@ -35,7 +35,7 @@ log = structlog.get_logger("frontdesk.rest")
 def recorded_route(
     app: App, prefix: str, identify: Callable[[App, Request], Awaitable[Caller]] | None = None
 ) -> type[APIRoute]:
-    """The kind of route whose calls are walked so; `prefix` is where the routes are mounted."""
+    """A route class that identifies callers and journals calls; `prefix` is where the routes are mounted."""
     who = identify or identify_person
 
     class Recorded(APIRoute):
@@ -77,10 +77,10 @@ def recorded_route(
 
 
 async def identify_person(app: App, request: Request) -> Caller:
-    """The person who calls, within their rate; without a credential the middleware lets only local callers in."""
+    """The person who calls, after their rate limit; without a credential the middleware admits only local callers."""
     context = request_context(request.scope)
     credential = context.credential or Credential(LOCAL_USER, user_id=LOCAL_USER)
-    # People talk with agents here, they do not speak for one: as for a stranger, no default agent stands in.
+    # People talk with agents here, and do not act as one: so, as for a stranger, no default agent applies.
     signals = Signals(context.request_id, credential=replace(credential, agent_id=None), forwarded=True)
     return replace(await app.identity.identify(signals), verified=context.credential is not None)
 
@@ -98,18 +98,18 @@ CurrentToken = Annotated[SecretStr | None, Depends(_token_of)]
 
 
 def check_user_id(caller: Caller, claimed: str | None) -> None:
-    """Who calls is known from the credential; a body may repeat it and nothing else."""
+    """Check the person in a body: the credential identifies the caller, and a body may only repeat the same id."""
     if claimed is not None and claimed != caller.user_id:
         raise Denied("userId is not the person whose credential this is; leave it out")
 
 
 async def identify_caller(app: App, request: Request) -> Caller:
-    """The caller by the one rule: credential, `x-agent-id` header, `agent_id` in the body."""
+    """Identify the caller as over MCP: credential, `x-agent-id` header, `agent_id` in the body."""
     return await app.identity.identify(replace(_request_signals(request), parameter=await _body_agent_id(request)))
 
 
 async def identify_by_header(app: App, request: Request) -> Caller:
-    """The caller by the same rule, where a body names the agent that something is for, and not who calls."""
+    """Identify the caller in the same way, where a body's `agent_id` names the target and not the caller."""
     return await app.identity.identify(_request_signals(request))
 
 
@@ -124,7 +124,7 @@ def _request_signals(request: Request) -> Signals:
 
 
 async def _body_agent_id(request: Request) -> object:
-    """The agent that the request itself names; a body that is none is told about later."""
+    """The agent that the body names; an invalid body is reported later."""
     if request.method == "GET":
         return None
     try:

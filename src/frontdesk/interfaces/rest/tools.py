@@ -205,7 +205,7 @@ TOOLS_PATH = "/v1/tools"
 
 
 def add_tool_routes(api: FastAPI, app: App, prefix: str) -> None:
-    """Its callers are agents too, so they are named as for MCP; `prefix` is where the API is mounted."""
+    """Add the routes; agents call them too, and are identified as over MCP. `prefix` is where the API is mounted."""
     router = APIRouter(prefix=TOOLS_PATH, route_class=recorded_route(app, prefix, identify_caller))
     add_search_routes(router, app)
     add_server_routes(router, app)

@@ -38,7 +38,7 @@ MAX_DEPTH = 10
 
 
 def _split_words(value: object) -> object:
-    """Words with commas between them, or said one by one, or both."""
+    """Split words at commas; a repeated parameter works too."""
     if not isinstance(value, list):
         return value
     parts = [str(one).split(TAG_SEPARATOR) for one in cast("list[object]", value)]
@@ -50,7 +50,7 @@ ZoneParameter = Annotated[ZoneName | None, Query(alias="timezone")]
 
 
 class ListQuery(PagedRequest):
-    """Which part of a list, and in which zone a mere day is meant."""
+    """Which part of a list, and the time zone of its days."""
 
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="At most so many.")
     tags: WordList | None = Field(None, description="One of these at least, with commas between them.")
@@ -73,7 +73,7 @@ class TaskQuery(ListQuery, TaskFilterFields, extra="ignore"):
 
 
 class CreatedBetween(MemoryRequest, extra="ignore"):
-    """Of those made between these dates."""
+    """Only records created between these dates."""
 
     from_date: TimeText | None = None
     to_date: TimeText | None = None
@@ -81,7 +81,7 @@ class CreatedBetween(MemoryRequest, extra="ignore"):
 
 
 class ChangedBetween(MemoryRequest, extra="ignore"):
-    """Between which dates; today, if neither is given."""
+    """Only records changed between these dates; today, if neither is given."""
 
     start_date: TimeText | None = None
     end_date: TimeText | None = None
@@ -89,7 +89,7 @@ class ChangedBetween(MemoryRequest, extra="ignore"):
 
 
 class TaskTreeQuery(MemoryRequest, extra="ignore"):
-    """How much of a tree, and how it is told."""
+    """How much of a tree, and in which form."""
 
     max_depth: int = Field(5, ge=1, le=MAX_DEPTH, description="How many levels under the task.")
     include_completed: bool = True
@@ -99,7 +99,7 @@ class TaskTreeQuery(MemoryRequest, extra="ignore"):
 
 
 class DayQuery(MemoryRequest, extra="ignore"):
-    """Between which times."""
+    """The range of times."""
 
     from_: TimeText = Field(alias="from")
     to: TimeText
@@ -117,7 +117,7 @@ class ActivityQuery(ListQuery, SearchActivities, extra="ignore"):
     """Which activities."""
 
     def filter_fields(self) -> Mapping[str, Any]:
-        """What was said, by the names of the filter."""
+        """The given filter fields, by the names of the filter."""
         names = {"from_": "started_from", "to": "started_to"}
         return {names.get(name, name): value for name, value in self.provided().items()}
 
@@ -130,13 +130,13 @@ class ItemQuery(ListQuery, GetTimelineItems, extra="ignore"):
 
 
 class AiTaskQuery(GetAiTasks, extra="ignore"):
-    """Which pieces of work."""
+    """Which work of agents."""
 
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="At most so many.")
 
 
 class ItemSearchQuery(MemoryRequest, extra="ignore"):
-    """What to look for."""
+    """A search in items."""
 
     q: Annotated[LongText, Field(min_length=1, max_length=2000, description="What it is about, in plain words.")]
     search_type: SearchMode = Field(SearchMode.HYBRID, description="By words, by meaning, or by both together.")
@@ -147,7 +147,7 @@ class ItemSearchQuery(MemoryRequest, extra="ignore"):
 
 
 class MemorySearchQuery(ItemSearchQuery):
-    """What to look for among the memories."""
+    """A search in memories."""
 
     memory_type: MemoryType | None = None
     is_highlight: bool | None = None
@@ -157,7 +157,7 @@ class MemorySearchQuery(ItemSearchQuery):
 
 
 class TimelineSearchQuery(ItemSearchQuery):
-    """What to look for in everything there is."""
+    """A search in all records."""
 
     include_types: Annotated[list[ItemType], BeforeValidator(_split_words)] | None = Field(
         None, max_length=5, description="Of these kinds alone, with commas between them."
@@ -166,7 +166,7 @@ class TimelineSearchQuery(ItemSearchQuery):
 
 
 class InsightQuery(MemoryRequest, extra="ignore"):
-    """Of how long a time."""
+    """The length of time to look at."""
 
     date_range: Literal["today", "week", "month", "quarter", "year"] = "week"
     timezone: ZoneName | None = None
@@ -197,7 +197,7 @@ class NewSubtaskRequest(NewTaskRequest):
 
 
 class ChangeTaskRequest(MemoryRequest):
-    """What is to be different; what is left out stays, and null takes a thing away."""
+    """The changes of a task; fields that are left out stay, and null clears a field."""
 
     type: Literal["task"] = "task"
     content: TaskContent | None = None
@@ -210,7 +210,7 @@ class ChangeTaskRequest(MemoryRequest):
 
 
 class SetTaskStatusRequest(MemoryRequest):
-    """How a task stands."""
+    """The new status of a task."""
 
     status: TaskStatus
     notes: LongText | None = Field(None, description="Goes after the description.")
@@ -218,14 +218,14 @@ class SetTaskStatusRequest(MemoryRequest):
 
 
 class ReorderSubtasksRequest(MemoryRequest):
-    """The subtasks of a task in this order; those that are not named come after them."""
+    """The new order of a task's subtasks; those that are not named come last."""
 
     parent_task_id: IdText
     task_ids: list[IdText] = Field(min_length=1, max_length=1000)
 
 
 class NewRelationRequest(MemoryRequest):
-    """What a task is to another: it depends on it, is blocked by it, or is related to it."""
+    """A relation to another task: it depends on it, is blocked by it, or is related to it."""
 
     task_id: IdText
     related_task_id: IdText
@@ -246,7 +246,7 @@ class StopTimerRequest(MemoryRequest):
 
 
 class ClaimWorkRequest(MemoryRequest):
-    """For which agent to take the next piece of work."""
+    """The agent that takes the next piece of work."""
 
     agent_name: ShortText | None = Field(
         default=None, min_length=1, description="The agent's name or id; not needed where the caller is that agent."
@@ -255,7 +255,7 @@ class ClaimWorkRequest(MemoryRequest):
 
 
 class AcceptWorkRequest(MemoryRequest):
-    """What it will take."""
+    """The estimate for accepted work."""
 
     estimated_cost_usd: Dollars | None = None
     estimated_duration_min: Minutes | None = None
@@ -264,14 +264,14 @@ class AcceptWorkRequest(MemoryRequest):
 
 
 class RenewLeaseRequest(MemoryRequest):
-    """Hold it for longer."""
+    """A longer lease for the work."""
 
     claims: Claims
     lease_seconds: LeaseSeconds | None = None
 
 
 class CompleteWorkRequest(MemoryRequest):
-    """What came of it."""
+    """The result of the work."""
 
     output: LongText | None = None
     artifacts: list[Artifact] | None = Field(default=None, max_length=100)
@@ -283,25 +283,25 @@ class CompleteWorkRequest(MemoryRequest):
 
 
 class FailWorkRequest(MemoryRequest):
-    """Why not."""
+    """The reason for the failure."""
 
     error_message: LongText = Field(min_length=1)
     claims: Claims | None = None
 
 
 class PersonSettingsRequest(MemoryRequest):
-    """Where the person is."""
+    """The person's settings."""
 
     timezone: ZoneName = Field(min_length=1, examples=["Europe/Berlin"])
 
 
 class EraseRequest(MemoryRequest):
-    """That it is meant."""
+    """The confirmation of the erasure."""
 
     confirm: Literal["erase"]
 
 
-# What the numbers are of.
+# The statistics are about these records.
 STATS_SCOPES = [
     rights.TASKS_READ,
     rights.MEMORIES_READ,

@@ -46,19 +46,19 @@ class MemoryApiModel(BaseModel):
 
 
 class DoneResponse(MemoryApiModel):
-    """It is done."""
+    """The request succeeded."""
 
     message: str
 
 
 class DeletedResponse(DoneResponse):
-    """It is done, with this one."""
+    """The record with this id was deleted."""
 
     id: str
 
 
 class TaskContentResponse(MemoryApiModel):
-    """What is to be done."""
+    """The content of a task."""
 
     title: str
     description: str
@@ -84,7 +84,7 @@ class TaskContentResponse(MemoryApiModel):
 
 
 class TaskResponse(MemoryApiModel):
-    """A task as apps know it: what they write is under `content`, everything else beside it."""
+    """A task in the format of apps: the fields that they write are under `content`, all others beside it."""
 
     id: str
     type: Literal["task"] = "task"
@@ -105,13 +105,13 @@ class TaskResponse(MemoryApiModel):
 
 
 class TaskTreeNode(TaskResponse):
-    """A task, and those under it."""
+    """A task with its subtasks."""
 
     subtasks: list["TaskTreeNode"]
 
 
 class TaskTreeResponse(MemoryApiModel):
-    """A task and what is under it: one after another, or the first with the others within."""
+    """A task and its descendants: as a list, or as a tree."""
 
     format: Literal["flat", "tree"]
     total: int
@@ -119,7 +119,7 @@ class TaskTreeResponse(MemoryApiModel):
 
     @classmethod
     def of(cls, tasks: Sequence[Task], how: Literal["flat", "tree"]) -> "TaskTreeResponse":
-        """From a task and those under it, each before its own."""
+        """Build it from a task and its descendants, each parent before its children."""
         nodes = {task.id: TaskTreeNode(**_task_parts(task), subtasks=[]) for task in tasks}
         if how == "tree":
             for task in tasks[1:]:
@@ -149,13 +149,13 @@ class UpdatedTasksResponse(MemoryApiModel):
 
 
 class RelationListResponse(MemoryApiModel):
-    """What tasks are to each other."""
+    """The relations of tasks."""
 
     relations: Sequence[TaskLink]
 
 
 class RelationResponse(MemoryApiModel):
-    """What a task is to another."""
+    """The relation of one task to another."""
 
     relation: TaskLink
 
@@ -179,13 +179,13 @@ class OptionalEntryResponse(MemoryApiModel):
 
 
 class AnchorListResponse(MemoryApiModel):
-    """What a memory is anchored to."""
+    """The items that a memory is anchored to."""
 
     anchors: Sequence[Anchor]
 
 
 class AnchorResponse(MemoryApiModel):
-    """What a memory is anchored to, and how."""
+    """The item that a memory is anchored to, and how."""
 
     anchor: Anchor
 
@@ -224,14 +224,14 @@ class ItemResponse(MemoryApiModel):
 
 
 class AiTaskListResponse(MemoryApiModel):
-    """A page of work."""
+    """A page of agents' work."""
 
     ai_tasks: Sequence[AiTask]
     count: int
 
 
 class AiTaskStatsResponse(MemoryApiModel):
-    """Statistics of the work."""
+    """Statistics of agents' work."""
 
     stats: AiTaskStats
 
@@ -261,7 +261,7 @@ class CategoryResponse(MemoryApiModel):
 
 
 def _task_parts(task: Task) -> dict[str, Any]:
-    """The values of a task, with those that apps write apart from the others."""
+    """The values of a task, with the values that apps write separate from the others."""
     values = {one.name: getattr(task, one.name) for one in fields(Task)}
     beside = {name: values[name] for name in TaskResponse.model_fields if name in values}
     return {
@@ -274,7 +274,7 @@ T = TypeVar("T")
 
 
 def set_total_count(page: RecordPage[T], answer: Response) -> Sequence[T]:
-    """The items of the page. The total goes into a header."""
+    """Set the header with the total, and return the items of the page."""
     answer.headers["X-Total-Count"] = str(page.total)
     return page.items
 
@@ -382,7 +382,7 @@ NEW_CATEGORY = {"name": "Travel", "color": "#2563EB"}
 
 
 def example_response(answer: object, status: int = 200, *, counted: bool = False) -> ResponseDocs:
-    """The part of a route's description that gives its answer by example."""
+    """The part of a route's description that shows its answer by example."""
     told: dict[str, Any] = {"content": {"application/json": {"example": to_jsonable_python(answer)}}}
     if counted:
         told["headers"] = {
@@ -392,5 +392,5 @@ def example_response(answer: object, status: int = 200, *, counted: bool = False
 
 
 def example_body(body: Mapping[str, Any]) -> dict[str, Any]:
-    """What may be sent, for `Body(openapi_examples=…)`."""
+    """Examples of a body, for `Body(openapi_examples=…)`."""
     return {"example": {"value": body}}

@@ -152,7 +152,7 @@ async def _time_stats(services: RecordServices, scope: PersonScope, timezone: st
 
 
 def add_memory_routes(api: FastAPI, app: App, prefix: str) -> None:
-    """`prefix` is where the API is mounted."""
+    """Add the routes; `prefix` is where the API is mounted."""
     services, router = (
         app.memory,
         APIRouter(route_class=recorded_route(app, prefix, identify_by_header), responses=MEMORY_ERROR_RESPONSES),

@@ -255,7 +255,7 @@ def add_entry_routes(router: APIRouter, services: RecordServices) -> None:
 
 
 def add_item_entry_routes(router: APIRouter, services: RecordServices, path: str, kind: ItemType | None) -> None:
-    """The entries of one item of that kind, or of any."""
+    """Add routes for the entries of one item, of this kind or of any."""
     name = "item" if kind is None else kind.value
 
     @router.get(

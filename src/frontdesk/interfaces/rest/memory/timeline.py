@@ -214,7 +214,7 @@ CATEGORY_EXAMPLE = {"category": EXAMPLE_CATEGORY}
 
 
 def add_category_routes(router: APIRouter, services: RecordServices) -> None:
-    """A category is found by its id or its name."""
+    """Add the routes for categories, which are found by id or name."""
 
     @router.get(
         "/categories", responses=example_response({"categories": [EXAMPLE_CATEGORY]}), summary="Categories by name"
@@ -332,7 +332,7 @@ SEARCH_EXAMPLE = {"total_count": 1, "search_type": "hybrid", "query": "where doe
 
 
 class SearchMatch(MemoryApiModel):
-    """How well a record fits."""
+    """How well a record matches."""
 
     relevance_score: float = Field(description="From 0 to 1.")
     match_type: MatchType = Field(description="Whether words speak for it, its meaning, or both.")
@@ -340,13 +340,13 @@ class SearchMatch(MemoryApiModel):
 
 
 class MemoryMatch(SearchMatch):
-    """A memory that fits."""
+    """A memory that matches."""
 
     memory: Memory
 
 
 class ItemMatch(SearchMatch):
-    """An item that fits, and what lies around it."""
+    """An item that matches, and the items around it."""
 
     item: TimelineItem
     context: Sequence[ContextItem]
@@ -362,13 +362,13 @@ class SearchResponse(MemoryApiModel):
 
 
 class MemorySearchResponse(SearchResponse):
-    """The memories that fit, the best first."""
+    """The matching memories, the best first."""
 
     results: list[MemoryMatch]
 
 
 class TimelineSearchResponse(SearchResponse):
-    """What fits, the best first."""
+    """The matching items, the best first."""
 
     results: list[ItemMatch]
 

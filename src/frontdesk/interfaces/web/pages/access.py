@@ -74,12 +74,12 @@ REASONS = {
 
 
 async def show_access(asked: PageRequest) -> PageContent:
-    # A link may prefill whom a key is for, but not its scopes.
+    # A link may prefill the agent and the person of a key, but not its scopes.
     return await access_page(asked, {name: asked.query[name] for name in ("agent", "user") if name in asked.query})
 
 
 async def access_page(asked: PageRequest, wanted: Mapping[str, str], wrong: str = "") -> PageContent:
-    """The page with the form for a new key. `asked` fills the form in, and `problem` is shown beside it."""
+    """The page with the form for a new key. `wanted` fills the form in, and `wrong` is shown beside it."""
     which = asked.query.get("keys", "working")
     found = await _list_keys(asked, which)
     shown, more = found[:KEYS_SHOWN], len(found) > KEYS_SHOWN

@@ -50,7 +50,7 @@ class RatePoint:
 
 
 def call_rate(beats: Sequence[EntryTiming], over: timedelta) -> CallRate:
-    """The rate of the calls among these rows, which arrived within `seconds`.
+    """The rate of the calls among these rows, which arrived within `over`.
 
     Turns and deliveries do not count, because they take long; neither do page views.
     """
