@@ -110,10 +110,10 @@ class EmbeddedHost:
         if not await self._agents.delete(agent_id):
             raise agent_not_found(agent_id)
 
-    async def agent_for_person(self, agent_id: str, user_id: str | None) -> str:  # noqa: ARG002 - the port's
+    async def agent_for_person(self, agent_id: str, user_id: str | None) -> str:  # noqa: ARG002 - required by the port
         return agent_id
 
-    async def agents_of_others(self, user_id: str) -> Collection[str]:  # noqa: ARG002 - the port's
+    async def agents_of_others(self, user_id: str) -> Collection[str]:  # noqa: ARG002 - required by the port
         return ()
 
     async def start_conversation(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
