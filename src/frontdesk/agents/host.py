@@ -229,7 +229,7 @@ class Prompt:
 
     @property
     def agent_caller(self) -> Caller:
-        """The caller of the turn's tool calls: the agent, for the prompt's sender, with the sender's rights."""
+        """The agent as caller, for the prompt's sender, with the sender's scopes except those that concern others."""
         return replace(self.caller, agent_id=self.agent_id, scopes=rights.without_others_scopes(self.caller.scopes))
 
 

@@ -63,7 +63,7 @@ class KeyChecker:
         self._used: dict[str, datetime] = {}
 
     async def check(self, text: str) -> Credential:
-        """The credential that a key proves, or `Unauthenticated`."""
+        """The credential that a key proves. Raises `Unauthenticated`."""
         parsed = keys.parse_key(text)
         key = await self._recent.get_or_load(parsed[0], partial(self._store.get, parsed[0])) if parsed else None
         now = datetime.now(UTC)

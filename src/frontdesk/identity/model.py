@@ -21,7 +21,7 @@ class AgentIdSource(StrEnum):
     ENVIRONMENT = "environment"
     SINGLE_AGENT = "single_agent"
     SCHEDULE = "schedule"
-    # Used only in the journal: the operator at this machine, who named nobody.
+    # Used only in the journal: the operator at this machine without a name.
     OPERATOR = "operator"
     NONE = "none"
 
@@ -30,7 +30,8 @@ class AgentIdSource(StrEnum):
 class Credential:
     """A valid key or token. `scopes` is None if it has no scopes and is therefore not limited.
 
-    `id` lists everything that it rests on, separated by spaces: one of our tokens also rests on the key of the login.
+    `id` lists all credentials that it rests on, separated by spaces: one of our tokens also rests on the key of the
+    login.
     """
 
     id: str
@@ -40,7 +41,7 @@ class Credential:
 
     @property
     def named_agent(self) -> str | None:
-        """The one agent that this credential is bound to, if it is bound to one."""
+        """The one agent that this credential is bound to, if any."""
         return None if self.agent_id == ANY_AGENT else self.agent_id
 
     def covers(self, agent_id: str) -> bool:
@@ -95,8 +96,8 @@ class Caller:
     """The caller of one request. `verified`: a credential proves the identity; otherwise it is only asserted.
 
     `local`: the request came from this machine and needs no credential. `any_agent`: it may act for any agent.
-    `credential_id` is the credential that was sent. `anonymous`: it sent no credential and named nobody, where that
-    does not make it the operator. `unread_header`: it named an agent in the header, which is ignored here.
+    `credential_id` is the credential that was sent. `anonymous`: it sent no credential and no name, and is not the
+    operator for that reason. `unread_header`: it named an agent in the header, which is ignored here.
     """
 
     request_id: str

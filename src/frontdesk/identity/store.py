@@ -342,7 +342,7 @@ class OAuthStore:
     async def take_refresh(
         self, token_sha256: bytes, now: datetime, holds: Callable[[LoginGrant], bool], tokens: Sequence[NewToken]
     ) -> LoginGrant | None:
-        """Replace a refresh token by new tokens. Using it twice, or by another client, ends the whole grant."""
+        """Replace a refresh token by new tokens. A second use, or a use by another client, ends the whole grant."""
         async with self._database.transaction() as connection:
             row = await _lock_token(connection, token_sha256)
             if row is None or row["kind"] != TokenKind.REFRESH:
@@ -359,7 +359,7 @@ class OAuthStore:
         return grant
 
     async def find_access_token(self, token_sha256: bytes) -> AccessToken | None:
-        """What an access token proves, until it expires."""
+        """The content of an access token that has not expired."""
         wanted = _select_tokens(
             oauth_tokens.c.token_sha256 == token_sha256,
             oauth_tokens.c.kind == TokenKind.ACCESS,

@@ -1,4 +1,4 @@
-"""Gives every built-in agent tools for its memory, for search in its conversations, and for a plan."""
+"""The tools of every built-in agent: for its memory, for search in its conversations, and for a plan."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -42,10 +42,10 @@ class MemoryRethinkInput(ToolInput):
 
 @dataclass(slots=True)
 class MemoryTools:
-    """The memory blocks of one turn for one person; an edit is stored at once, and the next request shows it.
+    """The memory blocks of one turn for one person; an edit is stored immediately, and the next request shows it.
 
-    `runs` is true where the turn acts for a person who runs the agent. `guard` keeps a turn that was given up from
-    writing.
+    `runs` is true if the turn acts for a person who runs the agent. `guard` stops the writes of a turn that another
+    process took over.
     """
 
     store: AgentStore
@@ -56,7 +56,7 @@ class MemoryTools:
     blocks: dict[str, MemoryBlock] = field(default_factory=dict[str, MemoryBlock])
 
     def render(self) -> str:
-        """The blocks for the instructions."""
+        """The blocks as text for the instructions."""
         return "\n".join(
             f'<block label="{block.label}" limit="{block.limit}"{" read_only" if block.read_only else ""}>\n'
             f"{block.value}\n</block>"
