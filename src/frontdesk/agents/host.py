@@ -20,7 +20,7 @@ MAX_STEPS = 10
 
 
 class Everyone(Enum):
-    """Stands for all people, where the operator looks at data that is not one person's."""
+    """Stands for all people, when the operator reads data of more than one person."""
 
     EVERYONE = "everyone"
 
@@ -153,7 +153,7 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class HostFeatures:
-    """What only some hosts can do with a turn or a conversation.
+    """Features that only some hosts have.
 
     `can_require_approval`: hold back any tool that a prompt names. `can_steer`: take new messages while the agent
     works. `can_rewind`: delete the newest turns. `keeps_context`: the context of a prompt stays in the conversation, so

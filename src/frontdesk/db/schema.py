@@ -105,7 +105,7 @@ blocks = Table(
     Column("people_write", Boolean, nullable=False, server_default=false()),
 )
 
-# What an agent knows of one person. `user_id` is '' for turns without a person.
+# The blocks that an agent has for one person. `user_id` is '' for turns without a person.
 person_blocks = Table(
     "person_blocks",
     metadata,

@@ -58,7 +58,7 @@ class _JsonList(TypeDecorator[Sequence[Any]]):
 
 class _OneOf(ColumnElement[bool]):
     inherit_cache = True
-    _traverse_internals = [  # noqa: RUF012 - SQLAlchemy's own way to say what makes a statement the same
+    _traverse_internals = [  # noqa: RUF012 - SQLAlchemy compares statements by this
         ("column", InternalTraversal.dp_clauseelement),
         ("items", InternalTraversal.dp_clauseelement),
     ]
@@ -82,14 +82,14 @@ def in_slices(items: Sequence[T], size: int = SLICE_SIZE) -> Iterator[Sequence[T
 def _compile_postgresql(element: _OneOf, compiler: SQLCompiler, **options: Any) -> str:  # noqa: ANN401 - SQLAlchemy's
     kind = "BIGINT" if element.column.type.python_type is int else "TEXT"
     items = f"json_array_elements_text(CAST({compiler.process(element.items, **options)} AS json))"
-    array = f"ARRAY(SELECT CAST(item AS {kind}) FROM {items} AS item)"  # noqa: S608 - of statements of ours
+    array = f"ARRAY(SELECT CAST(item AS {kind}) FROM {items} AS item)"  # noqa: S608 - only our own text
     return f"{compiler.process(element.column, **options)} = ANY ({array})"
 
 
 @compiles(_OneOf, "sqlite")
 def _compile_sqlite(element: _OneOf, compiler: SQLCompiler, **options: Any) -> str:  # noqa: ANN401 - SQLAlchemy's
     items = compiler.process(element.items, **options)
-    return f"{compiler.process(element.column, **options)} IN (SELECT value FROM json_each({items}))"  # noqa: S608 - of statements of ours
+    return f"{compiler.process(element.column, **options)} IN (SELECT value FROM json_each({items}))"  # noqa: S608 - only our own text
 
 
 class BatchUpdate:

@@ -55,7 +55,7 @@ KEY_CACHE_SIZE = 10_000
 
 
 class KeyChecker:
-    """Checks keys and caches them for a moment. Changes made in this process take effect at once."""
+    """Checks keys and caches them for a moment. Changes made in this process take effect immediately."""
 
     def __init__(self, store: KeyStore) -> None:
         self._store = store

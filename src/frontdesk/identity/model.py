@@ -96,8 +96,8 @@ class Caller:
     """The caller of one request. `verified`: a credential proves the identity; otherwise it is only asserted.
 
     `local`: the request came from this machine and needs no credential. `any_agent`: it may act for any agent.
-    `credential_id` is the credential that was sent. `anonymous`: it sent no credential and no name, and is not the
-    operator for that reason. `unread_header`: it named an agent in the header, which is ignored here.
+    `credential_id` is the credential that was sent. `anonymous`: it sent no credential and no name, where that is not
+    enough to be the operator. `unread_header`: it named an agent in the header, which is ignored here.
     """
 
     request_id: str
@@ -127,7 +127,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class RefusalTrace:
-    """What the journal keeps of a refused request: its claims, and the caller as far as known."""
+    """The part of a refused request that the journal keeps: its claims, and the caller as far as known."""
 
     caller: Caller
     claimed: ClaimedIds
@@ -197,7 +197,7 @@ class ProvenPerson:
 
 @dataclass(frozen=True, slots=True)
 class LoginGrant:
-    """What a person allowed a client. Revoking it ends all tokens that were issued from it."""
+    """The access that a person gave a client. Revoking it ends all tokens that were issued from it."""
 
     id: str
     client_id: str
@@ -224,7 +224,7 @@ class NewToken:
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """What a valid access token proves. `proof` is the credential with which the person logged in."""
+    """The content of a valid access token. `proof` is the credential with which the person logged in."""
 
     user_id: str
     client_id: str

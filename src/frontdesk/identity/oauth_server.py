@@ -189,7 +189,7 @@ class ConsentService:
         return request_id
 
     async def find_request(self, request_id: str, browser: str) -> AuthorizationRequest:
-        """The request that the person was asked about."""
+        """The stored request, if this browser may answer it."""
         asked = await self._store.find_request(sha256_of(request_id), sha256_of(browser), datetime.now(UTC))
         if asked is None or asked.client_id not in self._terms.clients:
             raise LoginRefused(OAuthErrorCode.INVALID_REQUEST, REQUEST_OVER)

@@ -293,7 +293,7 @@ class OAuthStore:
             await connection.execute(insert(oauth_requests).values(row))
 
     async def find_request(self, id_sha256: bytes, browser_sha256: bytes, now: datetime) -> AuthorizationRequest | None:
-        """The request that this browser was asked about, if it has not expired."""
+        """The request that this browser may answer, if it has not expired."""
         wanted = select(oauth_requests).where(
             oauth_requests.c.id_sha256 == id_sha256,
             oauth_requests.c.browser_sha256 == browser_sha256,

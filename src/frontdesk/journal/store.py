@@ -33,7 +33,7 @@ from frontdesk.identity.model import AgentIdSource, ClaimedIds
 from frontdesk.journal.model import PAGES_SURFACE, EntryKind, EntryTiming, FailureSummary, JournalEntry, Outcome
 
 PRUNE_BATCH = 5_000
-# Writes in place let SQLite's WAL grow; a batch that is written in the writer thread checkpoints it.
+# Writes on the event loop's thread let SQLite's WAL grow; a batch written in the writer thread checkpoints it.
 BATCHES_PER_CHECKPOINT = 16
 # Failed rows are counted up to this number.
 MAX_FAILURES_COUNTED = 500

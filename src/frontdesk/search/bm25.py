@@ -36,7 +36,7 @@ class TextField:
     """One part of a document.
 
     `weight` is the weight of a mention. With `usual_length`, a mention weighs less the longer the part is, by the
-    logarithm: some texts have pages, and their words should still count.
+    logarithm: some texts are pages long, and their words should still count.
     """
 
     weight: float = 1.0

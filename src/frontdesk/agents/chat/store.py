@@ -131,7 +131,7 @@ class ReplyStore:
         self._database = database
 
     async def add(self, reply: ChatReply, user_id: str, limit: int) -> bool:
-        """Announce a reply; returns False if its person has `limit` of them under way."""
+        """Announce a reply; returns False if its person already has `limit` running replies."""
         theirs = (chat_replies.c.user_id == user_id, ~chat_replies.c.ended)
         row = {
             "id": reply.message_id,

@@ -170,7 +170,7 @@ class CompactionRunner:
             model, state.summary, state.past, count_before_newest_turn(state.past), self._usage
         )
         if isinstance(summed, Failed):
-            # There is still room, so the conversation is not changed.
+            # The conversation still fits, so it is not changed.
             await emit(replace(summed, message=f"Nothing was summed up, and nothing has changed. {summed.message}"))
             return TurnEnd(StopReason.ERROR, usage=self.usage(), failure=summed.trouble)
         if summed is not None:

@@ -92,7 +92,7 @@ class TurnState:
     runs: bool = False
 
 
-# How a turn ends that was not cut short.
+# The stop reasons of turns that were not cut short.
 COMPLETED_STOPS = frozenset(
     {
         StopReason.END_TURN,

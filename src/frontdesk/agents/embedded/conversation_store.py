@@ -172,7 +172,7 @@ class ConversationStore:
             await connection.execute(INSERT_MESSAGES, rows)
 
     def writing(self) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction for what a turn stores while it runs."""
+        """A transaction in which a running turn stores data."""
         return self._database.brief_transaction()
 
     async def pending(self, conversation_id: str) -> Sequence[ApprovalRequest]:

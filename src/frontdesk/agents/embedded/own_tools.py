@@ -18,7 +18,7 @@ from frontdesk.llm.tools import Tool, ToolInput, ToolOutcome, typed_tool
 
 
 class MemoryInsertInput(ToolInput):
-    """Add to a block."""
+    """The arguments of a tool that adds a text to a block."""
 
     label: str = Field(description="The block's label")
     new_string: str = Field(description="The text to add, as a line of its own")
@@ -26,7 +26,7 @@ class MemoryInsertInput(ToolInput):
 
 
 class MemoryReplaceInput(ToolInput):
-    """Replace a passage."""
+    """The arguments of a tool that replaces a passage."""
 
     label: str = Field(description="The block's label")
     old_string: str = Field(min_length=1, description="The passage, exactly as it stands, once in the block")
@@ -34,7 +34,7 @@ class MemoryReplaceInput(ToolInput):
 
 
 class MemoryRethinkInput(ToolInput):
-    """Write a block anew."""
+    """The arguments of a tool that replaces a block's whole text."""
 
     label: str = Field(description="The block's label")
     new_memory: str = Field(description="The block's whole new text")

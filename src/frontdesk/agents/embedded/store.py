@@ -199,7 +199,7 @@ class AgentStore:
         return memory[label]
 
     async def people(self, agent_id: str) -> Sequence[str]:
-        """The people who have a text of their own in one of the agent's blocks."""
+        """The people who have their own text in one of the agent's blocks."""
         theirs = (person_blocks.c.agent_id == agent_id, person_blocks.c.user_id != "")
         wanted = select(person_blocks.c.user_id).where(*theirs).distinct().order_by(person_blocks.c.user_id)
         async with self._database.read_transaction() as connection:

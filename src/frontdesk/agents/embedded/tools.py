@@ -26,7 +26,7 @@ CallServerTool = Callable[[Caller, str, str, Mapping[str, Any], SecretStr | None
 class ToolBinder:
     """Makes tools for a turn that call MCP servers in the name of its caller.
 
-    `call` calls a tool of a server for a caller. `reads_only` tells whether a tool is known to change nothing.
+    `call` calls a tool of a server for a caller. `reads_only` returns whether a tool is known to change nothing.
     """
 
     def __init__(

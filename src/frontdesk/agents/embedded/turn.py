@@ -43,7 +43,7 @@ BASE_INSTRUCTIONS = (
 
 @dataclass(slots=True)
 class TurnRunner:
-    """Begins, runs and ends one turn; `end` stores what the run left unsaved, however it ended."""
+    """Begins, runs and ends one turn; `end` stores the run's unsaved messages after any ending."""
 
     prompt: Prompt
     new: NewTurn

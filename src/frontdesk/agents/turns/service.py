@@ -42,11 +42,11 @@ UNWATCHED_TURNS = BackgroundJob(log, "turn_not_begun", "turn_failed")
 
 @dataclass(frozen=True, slots=True)
 class TurnWork(Generic[T]):
-    """What a host does in a turn.
+    """The host's part of a turn.
 
     `begin` runs in the transaction that claims the turn; an error there refuses the turn. `run` takes the turn, outside
-    any transaction, and returns how it ended. `end`, if given, stores what is left, in the transaction that records the
-    end. `spent` returns the usage of a turn that was cancelled.
+    any transaction, and returns how it ended. `end`, if given, stores the rest in the transaction that records the end.
+    `spent` returns the usage of a turn that was cancelled.
     """
 
     begin: Callable[[Transaction], Awaitable[T]]
@@ -170,7 +170,7 @@ class TurnService:
         return bound.applied_to(Caller(caller.request_id, user_id=turn.user_id))
 
     async def current_authority(self, lane: str | None, agent_id: str) -> Authority:
-        """What limits an agent now: the turn that runs in a lane, or without one, the agent's turns in this process."""
+        """What limits an agent now: the turn that runs under a lock, or without one, the agent's turns in this process."""
         if lane is not None:
             turn = await self._store.running(lane)
             return UNLIMITED if turn is None else turn.authority

@@ -178,7 +178,7 @@ class TurnStore:
         return None if row is None else _record(row)
 
     async def running(self, lane: str) -> TurnRecord | None:
-        """The running turn of a lane, in any process."""
+        """The running turn of a lock, in any process."""
         async with self._database.read_transaction() as connection:
             row = (await connection.execute(RUNNING_TURN, {"lane": lane})).one_or_none()
         return None if row is None else _record(row)
