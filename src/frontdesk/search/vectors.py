@@ -58,7 +58,7 @@ class QuantisedVectors:
         return cls(steps, np.zeros(count, np.float32), np.zeros(count, np.bool_))
 
     def with_rows(self, rows: NDArray[np.intp], vectors: Floats) -> "QuantisedVectors":
-        """A copy with some rows set. Rows that were not ready are overwritten, not copied: no reader uses them."""
+        """The matrix with some rows set; copied only if one of them was ready, since readers use only ready rows."""
         target = self
         if self.ready[rows].any():
             target = QuantisedVectors(self.steps.copy(), self.scales.copy(), self.ready)

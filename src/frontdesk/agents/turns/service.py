@@ -170,7 +170,7 @@ class TurnService:
         return bound.applied_to(Caller(caller.request_id, user_id=turn.user_id))
 
     async def current_authority(self, lane: str | None, agent_id: str) -> Authority:
-        """What limits an agent now: the turn that runs under a lock, or without one, the agent's turns in this process."""
+        """The limits of an agent now: of the turn under a lock, or without a lock, of its turns in this process."""
         if lane is not None:
             turn = await self._store.running(lane)
             return UNLIMITED if turn is None else turn.authority
