@@ -1,8 +1,7 @@
 """Defines every table, for both databases.
 
-In the tables of personal records (from `people` to `recall_cells`), keys begin with the person's id, so a row cannot
-refer to another person's row. On PostgreSQL, row-level security protects all of them but `people`
-(`db/row_security.py`).
+In the tables of personal records (from `categories` to `recall_cells`), keys begin with the person's id, so a row
+cannot refer to another person's row. On PostgreSQL, row-level security protects these tables (`db/row_security.py`).
 
 The `recall_*` tables are built from the items, and protected in the same way. `n` numbers a person's items in the order
 in which they were first stored. A person's changes wait for each other, so numbers, words and cells always match.

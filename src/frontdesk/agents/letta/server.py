@@ -207,7 +207,7 @@ def explain_unreachable(url: str) -> Generator[None]:
 
 
 KEY_SECRET = "FRONTDESK_KEY"  # noqa: S105 - the name of a secret, not one
-# The key under which Letta lists our tools; it belongs to no agent, and may only list tools.
+# The agent id of the key with which Letta lists our tools: no real agent, and the key may only list tools.
 REGISTRATION_AGENT = "letta-registration"
 AUTHORIZATION = "Authorization"
 HEADER_TEMPLATE = re.compile(r"Bearer \{\{ FRONTDESK_KEY \| (?P<key>\S+) \}\}")
