@@ -1,1 +1,1 @@
-"""The agents themselves, behind one port: built in, or on a Letta server."""
+"""The agents, behind one port: built in, or on a Letta server."""

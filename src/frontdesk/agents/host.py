@@ -1,4 +1,4 @@
-"""Defines `AgentHost`, the port to whatever runs the agents, and the values that it takes and gives."""
+"""Defines `AgentHost`, the port to the software that runs the agents, and the values that it takes and gives."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,13 +20,13 @@ MAX_STEPS = 10
 
 
 class Everyone(Enum):
-    """Nobody in particular, and everybody: the operator looks at what is not one person's."""
+    """Stands for all people, when the operator reads data of more than one person."""
 
     EVERYONE = "everyone"
 
 
 EVERYONE: Final = Everyone.EVERYONE
-# A person by id, None for a turn that names nobody, or everyone.
+# A person by id, None for a turn without a person, or everyone.
 PersonFilter = str | Everyone | None
 
 
@@ -34,8 +34,8 @@ PersonFilter = str | Everyone | None
 class Agent:
     """An agent as its host lists it.
 
-    `owner` is the person who made it, None where the installation's operator did. `serves` says whom it serves, where
-    its host keeps people apart by agents.
+    `owner` is the person who made it; None if the installation's operator made it. `serves` describes the people that
+    it serves, on hosts that keep people apart by agents.
     """
 
     id: str
@@ -48,11 +48,11 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class MemoryBlock:
-    """A memory block: a labelled text that is always before the agent's eyes.
+    """A memory block: a labelled text that the model sees in every turn.
 
-    A `per_person` block has a text for each person the agent works for; None is what its label usually is: `human` is
-    per person, others are shared. `people_write`: a turn may change a shared block whomever it acts for; otherwise
-    only for a person who runs the agent. A block is `read_only` to whom it is shown where they may not change it.
+    A `per_person` block has a text for each person that the agent works for. With None, the label decides: `human` is
+    per person, other blocks are shared. With `people_write`, every turn may change a shared block; otherwise only turns
+    for a person who runs the agent may. A block is `read_only` for a reader who may not change it.
     """
 
     label: str
@@ -66,7 +66,7 @@ class MemoryBlock:
 
 @dataclass(frozen=True, slots=True)
 class BlockVersion:
-    """What stood in a memory block until it was changed."""
+    """The value that a memory block had until it was changed."""
 
     value: str
     until: datetime
@@ -74,9 +74,9 @@ class BlockVersion:
 
 @dataclass(frozen=True, slots=True)
 class NewAgent:
-    """What an agent is made from; the host chooses the model where none is given.
+    """The parts of an agent to make; the host chooses the model if none is given.
 
-    `owner` is the person who makes it and so runs it, None for the installation's operator.
+    `owner` is the person who makes it and so runs it; None if the installation's operator makes it.
     """
 
     name: str
@@ -88,7 +88,7 @@ class NewAgent:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One thread of talk of one person with an agent; `user_id` is None where it is nobody's in particular."""
+    """One conversation of a person with an agent; `user_id` is None if it belongs to nobody in particular."""
 
     id: str
     agent_id: str
@@ -99,10 +99,10 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class HeldTool:
-    """A tool attached to an agent; `server` and `remote_name` say whose it is.
+    """A tool attached to an agent; `server` and `remote_name` say which server has it, and its name there.
 
-    `parameters` is its schema where that is known; a host that needs it and has none asks the server. `tags` are the
-    host's words for what kind of tool it is.
+    `parameters` is its schema if it is known; a host that needs a missing schema asks the server. `tags` are the host's
+    own categories of tools.
     """
 
     name: str
@@ -116,7 +116,7 @@ class HeldTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolChange:
-    """What became of a change to an agent's tools: names, and for those that failed why."""
+    """The result of a change to an agent's tools: the names, and the reasons of those that failed."""
 
     attached: Sequence[str] = ()
     detached: Sequence[str] = ()
@@ -125,7 +125,7 @@ class ToolChange:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Somebody's word on one `ApprovalRequest`."""
+    """A person's decision on one `ApprovalRequest`."""
 
     call_id: str
     approve: bool
@@ -134,7 +134,7 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A picture or a sound that comes with a message; `mime` says which, such as `image/png` or `audio/wav`."""
+    """An image or audio in a message; `mime` is its type, such as `image/png` or `audio/wav`."""
 
     mime: str
     data: bytes = field(repr=False)
@@ -142,7 +142,7 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model that a turn may be taken with; `efforts` are how hard it can be told to think, the least first."""
+    """A model that a turn may use; `efforts` are its levels of reasoning effort, the lowest first."""
 
     name: str
     title: str = ""
@@ -153,11 +153,11 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class HostFeatures:
-    """What only some hosts can do with a turn or a conversation.
+    """Features that only some hosts have.
 
-    `asks`: hold back any tool that a prompt names. `steers`: hear what is said while the agent works. `rewinds`:
-    forget the newest turns. `context_stays`: what a prompt tells of where the agent is stands in the conversation for
-    good, so that it need not be told again. `keeps_turns`: know of all that was said in which turn it was.
+    `can_require_approval`: hold back any tool that a prompt names. `can_steer`: take new messages while the agent
+    works. `can_rewind`: delete the newest turns. `keeps_context`: the context of a prompt stays in the conversation, so
+    it need not be sent again. `keeps_turns`: know for every message in which turn it was.
     """
 
     can_require_approval: bool = False
@@ -168,27 +168,27 @@ class HostFeatures:
 
 
 def no_new_texts() -> Sequence[str]:
-    """What somebody says who says no more."""
+    """The default of `Prompt.heard`: the person has said nothing more."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One turn to be taken: words of the person, or their word on what waits for approval.
+    """One turn to take: a message of the person, or decisions on the calls that wait for approval.
 
     `conversation_id` None is the person's first conversation with the agent. `tools` are the caller's, for this turn
-    only. In another person's conversation only somebody who runs the installation may speak, and the turn is that
-    person's then.
-    `user_token` goes to tool servers that were set up to act for the user, and is forgotten with the turn.
-    A `patient` one comes after what the agent is doing now, also if that was begun without us; a `follow_up` does so
-    too, and in that conversation where the host knows it.
-    `otid` is the sender's own name for the turn. When it is sent `again`, because nobody knows what became of it, its
-    words are not said twice where the host can tell: a turn that was taken is told as it went, and one that was cut
-    off goes on, or is told so far.
-    `context` is what the model is told of where it is, in this turn alone; `model` and `effort` stand in for the
-    agent's own. `asks` are tools that need somebody's word this time, also where they would not, and `heard` says what
-    the person has said since it was last asked; both only where the host's traits have it. `runs`:
-    whoever sends it runs the installation, also where its caller does not show that.
+    only. In another person's conversation, only a person who runs the installation may send a prompt; the turn is then
+    for the person of the conversation.
+    `user_token` goes to tool servers that are set up to act for the user, and is forgotten with the turn.
+    A `patient` prompt waits until the agent has finished its present work, even work that began outside Frontdesk. A
+    `follow_up` waits too, and runs in the conversation of that work if the host knows it.
+    `otid` is the sender's own id for the turn. `again` means that the turn is sent a second time because its outcome is
+    unknown. The host then does not repeat the message if it can tell: a completed turn is replayed, and an interrupted
+    one is continued, or replayed as far as it went.
+    `context` describes to the model where it is, in this turn only; `model` and `effort` replace the agent's own.
+    `asks` are tools that need approval in this turn even if they usually do not, and `heard` returns what the person
+    has said since its last call; both work only if the host's features include them. `runs`: the sender runs the
+    installation, even if the caller does not show it.
     """
 
     agent_id: str
@@ -221,7 +221,7 @@ class Prompt:
             raise Invalid("A turn takes at least one step")
 
     def continued_for(self, caller: Caller) -> "Prompt":
-        """The same word on what waits, in the name of whom the turn was for; nobody lends it anything of their own."""
+        """The same decisions in the name of the turn's person, who does not get the sender's rights or token."""
         if caller == self.caller:
             return self
         token = self.user_token if caller.user_id == self.caller.user_id else None
@@ -229,13 +229,13 @@ class Prompt:
 
     @property
     def agent_caller(self) -> Caller:
-        """Who acts in the turn: its agent, for whoever sent the prompt, with the rights of their credential."""
+        """The agent as caller, for the prompt's sender, with the sender's scopes except those that concern others."""
         return replace(self.caller, agent_id=self.agent_id, scopes=rights.without_others_scopes(self.caller.scopes))
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryItem:
-    """One thing of a conversation's past, in the words of a turn."""
+    """One event in a conversation's history."""
 
     id: str
     turn_id: str
@@ -246,9 +246,9 @@ class HistoryItem:
 class AgentHost(Protocol):
     """Runs agents.
 
-    What is not there is `NotFound` (or None from `find`); a host that does not answer is `Unavailable`.
-    `user_id` says for whom something is looked at or changed: what is another person's is not there for them. EVERYONE
-    is for the operator. A host that keeps no persons apart takes no notice of it.
+    A missing object is `NotFound` (or None from `find`); a host that does not answer is `Unavailable`. `user_id` is the
+    person for whom something is read or changed: another person's data does not exist for them. EVERYONE is for the
+    operator. A host that does not keep people apart ignores `user_id`.
     """
 
     async def find(self, agent_id: str) -> Agent | None: ...
@@ -256,7 +256,7 @@ class AgentHost(Protocol):
     async def list(self, limit: int) -> Sequence[Agent]: ...
 
     async def names(self, ids: Collection[str]) -> Mapping[str, str]:
-        """What these agents are called, as far as that is known; a host elsewhere may tell what held a moment ago."""
+        """The names of these agents, where known; a remote host may give names that are a moment old."""
         ...
 
     async def create(self, new: NewAgent) -> Agent: ...
@@ -264,62 +264,62 @@ class AgentHost(Protocol):
     async def delete(self, agent_id: str) -> None: ...
 
     async def agent_for_person(self, agent_id: str, user_id: str | None) -> str:
-        """The agent that serves a person who names this one: it, or on some hosts one of their own, made if need be.
+        """The agent that serves a person who names this one: this one, or on some hosts their own, made if needed.
 
-        `Denied` where it serves somebody else alone.
+        Raises `Denied` where the named agent serves only somebody else.
         """
         ...
 
     async def agents_of_others(self, user_id: str) -> Collection[str]:
-        """The ids of the agents that serve other people alone."""
+        """The ids of the agents that serve only other people."""
         ...
 
     async def start_conversation(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
-        """Begin a new conversation, with a person where one is known; it is with the agent that serves them."""
+        """Begin a new conversation, if a person is known with the agent that serves them."""
         ...
 
     async def conversations(
         self, agent_id: str, limit: int, user_id: PersonFilter = EVERYONE
     ) -> Sequence[Conversation]:
-        """The newest first."""
+        """The conversations, the newest first."""
         ...
 
     def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
-        """Take a turn: `Started` first, `Done` last.
+        """Take a turn: `Started` is the first event, `Done` the last.
 
-        Turns of one conversation are taken one after the other. A caller's mistake is raised before `Started`
-        (`NotFound`, `PendingApproval`, `Busy`); what goes wrong later is `Failed`, then `Done`. Closing the generator
-        before its end cancels the turn.
+        Turns of one conversation run one after another. A mistake of the caller is raised before `Started` (`NotFound`,
+        `PendingApproval`, `Busy`); a later error gives `Failed`, then `Done`. Closing the generator before its end
+        cancels the turn.
         """
         ...
 
     async def cancel(self, agent_id: str, conversation_id: str | None = None, user_id: PersonFilter = EVERYONE) -> bool:
-        """Stop what is under way; whether there was anything."""
+        """Stop the running turn; returns whether there was one."""
         ...
 
     async def pending(
         self, agent_id: str, conversation_id: str | None = None, user_id: PersonFilter = EVERYONE
     ) -> Sequence[ApprovalRequest]:
-        """What waits for somebody's word."""
+        """The calls that wait for approval."""
         ...
 
     async def history(
         self, agent_id: str, conversation_id: str | None = None, *, limit: int = 200, user_id: PersonFilter = EVERYONE
     ) -> Sequence[HistoryItem]:
-        """The newest `limit` messages' worth of what was said, in order."""
+        """The events of the newest `limit` messages, in order."""
         ...
 
     async def turn_history(self, turn: TurnRecord) -> Sequence[HistoryItem]:
-        """What was said in one turn, in order, as far as it is kept and so far.
+        """The events of one turn so far, in order, as far as they are stored.
 
-        A host that does not know what was said in which turn tells what was said while it was taken.
+        A host that does not know which messages belong to a turn gives all messages from the time of the turn.
         """
         ...
 
     async def blocks(self, agent_id: str, user_id: PersonFilter = None, *, runs: bool = True) -> Sequence[MemoryBlock]:
-        """The agent's memory as this person's turns have it; for EVERYONE what a person begins with.
+        """The agent's memory as this person's turns see it; for EVERYONE, the values that a new person begins with.
 
-        `runs`: the caller runs the installation, and so the agent; its owner does anyway.
+        `runs`: the caller runs the installation, and so the agent; the agent's owner always runs it.
         """
         ...
 
@@ -333,21 +333,21 @@ class AgentHost(Protocol):
         *,
         runs: bool = True,
     ) -> MemoryBlock:
-        """Give a block another value; `Conflict` where it is not any more what `seen` marks, as `mark_of` does."""
+        """Set a block's value; raises `Conflict` if the present one does not have the `value_fingerprint` `seen`."""
         ...
 
     async def block_versions(self, agent_id: str, label: str, user_id: PersonFilter = None) -> Sequence[BlockVersion]:
-        """What stood in a block before, the newest first; nothing where the host does not keep it."""
+        """The earlier values of a block, the newest first; empty where the host does not keep them."""
         ...
 
     async def set_block(
         self, agent_id: str, label: str, *, per_person: bool | None = None, people_write: bool | None = None
     ) -> MemoryBlock:
-        """Say whose a block is, and who may change it; `Invalid` where the host cannot."""
+        """Set whether a block is per person, and who may change it; raises `Invalid` where the host cannot."""
         ...
 
     async def people(self, agent_id: str) -> Sequence[str]:
-        """Whom the agent keeps something of in its memory, where the host keeps them apart."""
+        """The people of whom the agent has something in its memory, where the host keeps people apart."""
         ...
 
     async def tools(self, agent_id: str) -> Sequence[HeldTool]: ...
@@ -357,38 +357,38 @@ class AgentHost(Protocol):
     async def detach(self, agent_id: str, name: str) -> None: ...
 
     async def change_tools(self, agent_id: str, attach: Sequence[HeldTool], detach: Sequence[str]) -> ToolChange:
-        """Attach and detach several at once; what fails is told, and keeps nothing else from being done."""
+        """Attach and detach several tools; a failure is reported and does not stop the other changes."""
         ...
 
     async def host_tools(self) -> Sequence[HeldTool]:
-        """The host's own tools that any of its agents could be given, without those of MCP servers."""
+        """The host's own tools that any of its agents can have, without tools of MCP servers."""
         ...
 
     @property
     def features(self) -> HostFeatures: ...
 
     async def models(self) -> Sequence[ModelChoice]:
-        """What a prompt may name as its model; the first is what an agent without one of its own thinks with."""
+        """The models that a prompt may name; the first is the default for an agent without a model."""
         ...
 
     async def fork(self, agent_id: str, conversation_id: str | None, user_id: str | None = None) -> Conversation:
-        """A new conversation of this person that begins with all that was said in another of theirs."""
+        """Copy a conversation of this person into a new one."""
         ...
 
     async def forget(self, agent_id: str, conversation_id: str, user_id: PersonFilter = EVERYONE) -> None:
-        """Delete a conversation and all that was said in it; nothing where there is none. The first one stays."""
+        """Delete a conversation with its messages, if it exists. The first conversation is never deleted."""
         ...
 
     async def rewind(
         self, agent_id: str, conversation_id: str | None, turns: int, user_id: PersonFilter = EVERYONE
     ) -> int:
-        """Forget the newest turns; how many there were. `Invalid` where the host cannot."""
+        """Delete the newest turns; returns how many there were. Raises `Invalid` where the host cannot."""
         ...
 
     async def compact(
         self, agent_id: str, conversation_id: str | None, user_id: PersonFilter = EVERYONE
     ) -> Compacted | None:
-        """Sum up what was said, to make room; None where there is too little. A model that fails is raised."""
+        """Sum up the conversation to make room; returns None if it is too short. Raises the model's failures."""
         ...
 
     async def close(self) -> None: ...
@@ -401,7 +401,7 @@ async def only_agent(host: AgentHost) -> str | None:
 
 
 def compaction_result(events: Sequence[Event]) -> Compacted | None:
-    """What took the place of what was said, or None where there was too little of it; a turn that failed is raised."""
+    """The summary, or None if the conversation was too short; raises the failure of a turn that failed."""
     for event in events:
         if isinstance(event, Failed):
             if event.trouble.is_permanent:
@@ -411,13 +411,13 @@ def compaction_result(events: Sequence[Event]) -> Compacted | None:
 
 
 T = TypeVar("T")
-# It is asked for names mostly; one that takes longer keeps nobody from all the rest.
+# Most of these calls read names for a page; a slow host must not delay the rest of the page.
 HOST_LOOK_SECONDS = 3
 HOST_SILENT = f"The agents' host has not answered within {HOST_LOOK_SECONDS} s; what it knows is missing until it does"
 
 
 async def host_answer_in_time(asked: Awaitable[T]) -> T:
-    """What the host says, or `Unavailable` where it takes too long."""
+    """The host's answer; raises `Unavailable` where the host takes too long."""
     with anyio.move_on_after(HOST_LOOK_SECONDS):
         return await asked
     raise Unavailable(HOST_SILENT)

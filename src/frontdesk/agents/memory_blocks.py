@@ -1,4 +1,4 @@
-"""Holds the rules of memory blocks, the same on every host, and their history."""
+"""Decides which person's text a memory block has and who may change it, and lists a block's changes."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -16,25 +16,25 @@ PER_PERSON_LABEL = "human"
 
 
 def is_per_person(block: MemoryBlock) -> bool:
-    """Whether each person has a text of their own in it."""
+    """Whether each person has their own text in the block."""
     return block.label == PER_PERSON_LABEL if block.per_person is None else block.per_person
 
 
 def block_row_user(user_id: str | None) -> str:
-    """Whose row of a block a turn reads and writes.
+    """The user whose row of a block a turn reads and writes.
 
-    The person at this machine is `local` in an editor and named nowhere in a terminal, and is one.
+    The person at this machine is `local` in an editor and has no name in a terminal; both are the same person.
     """
     return "" if user_id is None or user_id == LOCAL_USER else user_id
 
 
 def may_change_block(block: MemoryBlock, *, runs: bool) -> bool:
-    """Whether a turn may change the block at all; `runs` is whether it acts for somebody who runs the agent."""
+    """Whether a turn may change the block at all; `runs` is true where it acts for a person who runs the agent."""
     return runs or block.people_write or is_per_person(block)
 
 
 def require_block_changeable(block: MemoryBlock, memory: Sequence[MemoryBlock], *, runs: bool) -> None:
-    """`Invalid`, in words for the model, where the block belongs to all whom the agent works for."""
+    """Raise `Invalid`, in words for the model, where the block is shared by everybody for whom the agent works."""
     if may_change_block(block, runs=runs):
         return
     others = [one.label for one in memory if may_change_block(one, runs=runs) and not one.read_only]
@@ -48,7 +48,7 @@ def require_block_changeable(block: MemoryBlock, memory: Sequence[MemoryBlock], 
 
 
 def initial_blocks(name: str, given: Sequence[MemoryBlock]) -> Sequence[MemoryBlock]:
-    """The blocks of a new agent: those given, and the usual two where they were not; `Invalid` where they cannot be."""
+    """The given blocks, with the usual two where they are missing; raises `Invalid` for impossible blocks."""
     labels = {block.label for block in given}
     usual = (
         MemoryBlock("persona", f"I am {name}.", "Who I am, how I speak and what I care about."),
@@ -60,7 +60,7 @@ def initial_blocks(name: str, given: Sequence[MemoryBlock]) -> Sequence[MemoryBl
 
 
 def change_block(block: MemoryBlock, change: Callable[[str], str]) -> MemoryBlock:
-    """The block with another value; `Invalid` where it may not be written, or takes less."""
+    """The block with another value; raises `Invalid` if it may not be written or the value is too long."""
     if block.read_only:
         raise Invalid(f"The memory block '{block.label}' is read-only; write to another one")
     after = replace(block, value=storable(change(block.value)))
@@ -69,12 +69,12 @@ def change_block(block: MemoryBlock, change: Callable[[str], str]) -> MemoryBloc
 
 
 def value_fingerprint(value: str) -> str:
-    """Tells a value from others: what somebody who changes it had before their eyes."""
+    """A short text that identifies a value; an editor sends back the fingerprint of the value that it saw."""
     return hashlib.sha256(value.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def make_replacement(label: str, value: str, seen: str | None) -> Callable[[str], str]:
-    """A change to another value; `Conflict` where what stands there is not any more what `seen` marks."""
+    """A change to another value; raises `Conflict` where the present value no longer has the fingerprint `seen`."""
 
     def change(before: str) -> str:
         if seen is not None and value_fingerprint(before) != seen:
@@ -106,7 +106,7 @@ def _check_block_size(block: MemoryBlock) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BlockChange:
-    """A block's value became another."""
+    """One change of a block's value."""
 
     at: datetime
     before: str
@@ -114,7 +114,7 @@ class BlockChange:
 
 
 def block_changes(now: str, versions: Sequence[BlockVersion]) -> Sequence[BlockChange]:
-    """What was changed, the newest first, from the present value and those before it."""
+    """The changes of a block, the newest first, from its present value and its earlier versions."""
     after = [now, *(version.value for version in versions)]
     return [BlockChange(version.until, version.value, later) for version, later in zip(versions, after, strict=False)]
 

@@ -33,12 +33,12 @@ from frontdesk.settings import Settings
 T = TypeVar("T")
 POOL_SECONDS = 10
 STATEMENT_SECONDS = 20
-# How long a check of whether writing works may take, and how long its result counts.
+# The time limit of a check whether writing works, and how long its result is used.
 CHECK_SECONDS = 2
 CHECK_VALID_SECONDS = 5
-# On SQLite, after so many checks one is made where the WAL is checkpointed.
+# On SQLite, one check in so many is made where the WAL is checkpointed.
 CHECKS_PER_CHECKPOINT = 16
-# A row that always exists is written unchanged: on a full disk or a read-only replica that fails like any write.
+# This check writes an existing row unchanged, which fails on a full disk or a read-only replica like any write.
 WRITE_NOTHING = text("UPDATE alembic_version SET version_num = version_num")
 DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
@@ -50,7 +50,7 @@ DRIVERS = {
 
 
 class Transaction(Protocol):
-    """The connection of a brief transaction, which only stores use."""
+    """The connection of a brief transaction; only stores use it."""
 
     @property
     def dialect(self) -> Dialect: ...
@@ -106,16 +106,16 @@ class Database:
 
     @property
     def shared(self) -> bool:
-        """Whether other replicas may use the same database."""
+        """Whether other replicas may use this database."""
         return not self.url.drivername.startswith("sqlite")
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """A transaction that writes; on SQLite it takes the write lock at once, so it cannot fail midway."""
+        """A transaction that writes; on SQLite it takes the write lock first, so that it cannot fail midway."""
         return self._begin(self.engine.execution_options(**{WRITE_OPTION: True}))
 
     @asynccontextmanager
     async def brief_transaction(self) -> AsyncGenerator[Transaction]:
-        """A transaction of a few small statements without other waits; SQLite runs them on the event loop's thread."""
+        """A transaction of a few small statements and no other waits; SQLite runs it on the event loop's thread."""
         if self.in_place_writer is None:
             async with self.transaction() as connection:
                 yield connection
@@ -125,9 +125,9 @@ class Database:
                 yield here
 
     async def write(self, work: Callable[[Connection], T], *, small: bool) -> T:
-        """Run a function of many statements in a transaction; SQLite does it in a single trip to a thread.
+        """Run a function of many statements in a transaction; on SQLite, all of it runs in one call to a thread.
 
-        A `small` one, of a few rows, costs less than the trip, and is done in place.
+        A `small` transaction of a few rows costs less than the call to a thread, so it runs on the event loop's thread.
         """
         if self.in_place_writer is None or self.thread_writer is None:
             async with self.transaction() as connection:
@@ -136,7 +136,7 @@ class Database:
             return await (self.in_place_writer if small else self.thread_writer).run(work)
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """Run a function that only reads in a transaction; SQLite does it in a single trip to a thread."""
+        """Run a function that only reads in a transaction; on SQLite, all of it runs in one call to a thread."""
         if self.readers is None:
             async with self.read_transaction() as connection:
                 return await connection.run_sync(work)
@@ -144,19 +144,19 @@ class Database:
             return await self.readers.run(work)
 
     def read_transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """A transaction that only reads, and blocks nobody."""
+        """A transaction that only reads and blocks nobody."""
         return self._begin(self.engine)
 
     @asynccontextmanager
     async def _begin(self, engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
-        # A cancelled transaction would leave SQLite's thread behind; it is short, so a cancelled caller waits for it.
-        # PostgreSQL may be remote and silent: there the caller's time limit must apply.
+        # A cancelled transaction would leave SQLite's thread running; it is short, so a cancelled caller waits for it.
+        # PostgreSQL may be remote and silent, so the caller's time limit must apply there.
         try:
             with self._translated_errors(), anyio.CancelScope(shield=not self.shared):
                 async with engine.begin() as connection:
                     yield connection
         except Unavailable:
-            # If the call is cancelled while the pool checks a connection, the error is that of the check.
+            # If the call is cancelled while the pool checks a connection, the check's own error is raised.
             await anyio.lowlevel.checkpoint_if_cancelled()
             raise
 
@@ -174,12 +174,12 @@ class Database:
             ) from error
 
     async def ping(self) -> None:
-        """One round trip."""
+        """Make one round trip to the database."""
         async with self.read_transaction() as connection:
             await connection.exec_driver_sql("SELECT 1")
 
     async def write_problem(self) -> str | None:
-        """Why nothing can be written, or None if a small write works; tried every few seconds at most."""
+        """The reason why writing fails, or None if a small write works; checked every few seconds at most."""
         checked = self.write_check
         async with checked.lock:
             if anyio.current_time() - checked.at < CHECK_VALID_SECONDS:
@@ -224,7 +224,7 @@ def database_url(settings: Settings) -> URL:
 
 
 def database_file(url: URL) -> Path | None:
-    """The real path of a SQLite database's file, if it has one: SQLite puts its own files beside it."""
+    """The real path of a SQLite database's file, if it has one; SQLite puts its own files next to it."""
     named = url.database if url.drivername.startswith("sqlite") else None
     if named and named.startswith("file:") and "uri" in url.query:
         named = None if url.query.get("mode") == "memory" else unquote(urlsplit(named).path)
@@ -233,7 +233,7 @@ def database_file(url: URL) -> Path | None:
 
 @contextmanager
 def server_lock(settings: Settings) -> Generator[None]:
-    """Holds a server's lock on the database: SQLite takes one server, PostgreSQL any number."""
+    """Hold a server's lock on the database: SQLite allows one server, PostgreSQL any number."""
     path = database_file(database_url(settings))
     if path is None:
         yield
@@ -270,7 +270,7 @@ def _create_engine(url: URL) -> AsyncEngine:
 
 
 def _discard_if_busy(connection: Any, record: ConnectionPoolEntry) -> None:  # noqa: ANN401 - the DBAPI has no common type
-    """A check that was cancelled leaves a connection waiting for an answer; nobody else can use it."""
+    """Discard a connection whose cancelled check still waits for a response; it cannot be used again."""
     if connection is not None and connection.driver_connection.info.transaction_status is TransactionStatus.ACTIVE:
         record.invalidate()
 

@@ -7,10 +7,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontdesk.errors import ConfigurationError
 
-# The first migration stands for the fourteen that were never released, and so do its number and these two.
+# The first migration replaces fourteen that were never released, and keeps the number of the last.
 FIRST_VERSION = "0014"
 HEAD_VERSION = "0014"
-# Any number that no other program on the same database uses.
+# Any number that no other program uses on the same database.
 ADVISORY_LOCK = 3_020_115
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -23,7 +23,7 @@ async def upgrade_schema(engine: AsyncEngine) -> None:
 
 def _upgrade_schema(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
-        # A migration of a large table, or the wait for another replica, may take longer than other statements.
+        # Migrating a large table, or waiting for another replica, may take longer than the usual statement timeout.
         connection.execute(text("SET LOCAL statement_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": ADVISORY_LOCK})
     version = schema_version(connection)
@@ -39,7 +39,7 @@ def _upgrade_schema(connection: Connection) -> None:
             f"The database has schema {version}, made before the first release, which cannot be upgraded; "
             "start with a new database, by another FRONTDESK_DATA or FRONTDESK_DATABASE_URL"
         )
-    # Importing Alembic takes 0.2 s, which a start on a current schema need not pay.
+    # Importing Alembic takes 0.2 s, which a start with a current schema avoids.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
 
@@ -50,7 +50,7 @@ def _upgrade_schema(connection: Connection) -> None:
 
 
 def schema_version(connection: Connection) -> str | None:
-    """The schema's version, or None for a database that has none yet."""
+    """The schema's version, or None if the database has none yet."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()

@@ -16,14 +16,14 @@ PG_NOTIFY = text("SELECT pg_notify(:channel, :payload)")
 
 
 def notify(connection: Connection, channel: str, payload: str) -> None:
-    """Notify listeners when this transaction commits; SQLite has none."""
+    """Notify listeners when this transaction commits; SQLite has no listeners."""
     if connection.dialect.name == "postgresql":
         connection.execute(PG_NOTIFY, {"channel": channel, "payload": payload})
 
 
 @asynccontextmanager
 async def listen(url: URL, channel: str) -> AsyncGenerator[AsyncGenerator[str]]:
-    """The payloads of a channel from now on, until the connection is lost."""
+    """Yield the payloads of a channel from now on, until the connection is lost."""
     address = url.set(drivername="postgresql").render_as_string(hide_password=False)
     try:
         connection = await psycopg.AsyncConnection.connect(address, autocommit=True, connect_timeout=CONNECT_SECONDS)
@@ -38,5 +38,5 @@ async def _payloads(connection: psycopg.AsyncConnection) -> AsyncGenerator[str]:
     while True:
         async for heard in connection.notifies(timeout=0):
             yield heard.payload
-        # psycopg's own wait wakes ten times a second.
+        # psycopg's own waiting loop wakes up ten times a second.
         await anyio.wait_readable(connection.fileno())

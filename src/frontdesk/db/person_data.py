@@ -1,4 +1,4 @@
-"""Exports and deletes what is kept of a person outside the memory tables."""
+"""Exports and deletes a person's data outside the memory tables."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -49,7 +49,7 @@ from frontdesk.db.schema import (
     workspaces,
 )
 
-# Tables that are exported row by row, each under a name of its own.
+# Tables that are exported row by row, each under its own name.
 EXPORTED_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "memory_blocks": ("agent_id", "label", "value", "updated_at"),
     "conversations": ("id", "agent_id", "title", "created_at", "summary"),
@@ -61,7 +61,7 @@ EXPORTED_COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 
 async def export_rows(database: Database, name: str, user_id: str, block_row: str) -> Sequence[Mapping[str, Any]]:
-    """The rows of one kind that agents keep about a person; `block_row` owns their memory blocks."""
+    """The rows of one kind that are stored about a person; `block_row` is the owner of the person's memory blocks."""
     wanted = _export_statement(name, user_id, block_row)
     async with database.read_transaction() as connection:
         return [_plain_row(row) for row in (await connection.execute(wanted)).mappings()]
@@ -77,9 +77,9 @@ class DeletedPersonData:
 
 
 async def delete_person_rows(database: Database, user_id: str, block_row: str, own_block: str) -> DeletedPersonData:
-    """Delete all of it, in one transaction. The journal deletes its own rows.
+    """Delete all rows of a person in one transaction. The journal deletes its own rows.
 
-    `own_block` is the label of the block that each person has of their own, as a rule.
+    `own_block` is the label of the block that usually has a text for each person.
     """
 
     def work(connection: Connection) -> DeletedPersonData:
@@ -116,7 +116,7 @@ def _plain_row(row: RowMapping) -> Mapping[str, Any]:
 
 
 def _delete_own_agents(connection: Connection, user_id: str) -> Sequence[str]:
-    """Delete agents that only the person uses; an agent that others talk with stays, without an owner."""
+    """Delete agents that only this person uses; an agent that others talk with stays, without an owner."""
     others = exists().where(
         conversations.c.agent_id == agents.c.id,
         conversations.c.user_id.is_not(None),
@@ -136,7 +136,7 @@ def _delete_own_agents(connection: Connection, user_id: str) -> Sequence[str]:
 def _restore_shared_blocks(connection: Connection, user_id: str) -> Collection[tuple[str, str]]:
     """Restore shared blocks to their text before the person's turns first changed them.
 
-    What others wrote since goes too: whose words are whose cannot be told within one text.
+    Later changes by other people are lost too: the authors within one text cannot be told apart.
     """
     changed = (
         select(block_versions)
@@ -160,7 +160,7 @@ def _restore_shared_blocks(connection: Connection, user_id: str) -> Collection[t
 
 
 def _mixed_blocks(connection: Connection, user_id: str, own_block: str) -> Sequence[str]:
-    """If that block is shared, it is from before people were kept apart, and may hold anybody's text."""
+    """A shared block with this label dates from before people were kept apart, and may contain anybody's text."""
     talked = select(turns.c.agent_id).where(turns.c.user_id == user_id)
     mixed = (blocks.c.label == own_block, ~blocks.c.per_person, ~blocks.c.read_only, blocks.c.value != "")
     wanted = select(blocks.c.agent_id).where(*mixed, blocks.c.agent_id.in_(talked)).order_by(blocks.c.agent_id)
@@ -201,7 +201,7 @@ def _delete_statements(user_id: str, block_row: str) -> list[Delete]:
         delete(permissions).where(permissions.c.user_id == user_id),
         delete(tool_uses).where(tool_uses.c.tenant == name),
         delete(tool_searches).where(tool_searches.c.tenant == name),
-        # The second is its name before it became a hash.
+        # The second name is the one from before such names became hashes.
         delete(counters).where(counters.c.name.in_([f"tool_uses:{name}", f"tool_uses_forgotten:{name}"])),
         delete(oauth_grants).where(oauth_grants.c.user_id == user_id),
         delete(buckets).where(buckets.c.key == name),

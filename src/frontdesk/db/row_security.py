@@ -1,12 +1,12 @@
 """Limits a transaction to one person's rows on PostgreSQL (row-level security).
 
-The interfaces ask only for the caller's rows; this is a second barrier, for the day on which one of them does not.
+The interfaces request only the caller's rows; this is a second barrier in case one of them has a mistake.
 """
 
 from sqlalchemy import Connection, text
 
-# Owns nothing and cannot log in: Frontdesk's role takes it for a transaction, also a superuser,
-# whom row-level security would not limit otherwise.
+# This role owns nothing and cannot log in. Frontdesk's role takes it for a transaction. A superuser takes it too,
+# because row-level security would not limit a superuser.
 PERSON_ROLE = "frontdesk_memory"
 PERSON_SETTING = "frontdesk.user_id"
 
@@ -28,7 +28,7 @@ _SET_ROLE_AND_PERSON = text(
     f"SELECT set_config('role', '{PERSON_ROLE}', true), set_config('{PERSON_SETTING}', :person, true)"
 )
 _SET_PERSON = text(f"SELECT set_config('{PERSON_SETTING}', :person, true)")
-# A role that was made by hand after the tables may have no rights to them.
+# A role that was created by hand after the tables may have no rights to them.
 _COUNT_ROLES = text(
     "SELECT count(*) FROM pg_roles WHERE rolname = :role AND pg_has_role(current_user, oid, 'MEMBER')"
     " AND has_table_privilege(oid, 'timeline_items', 'SELECT')"
@@ -54,7 +54,7 @@ def enable_row_security(connection: Connection, tables: list[str], open_tables: 
 
 
 def can_set_role(connection: Connection) -> bool:
-    """Whether the role could be made; without it, row-level security limits everyone except a superuser."""
+    """Whether the role could be created; without it, row-level security limits everyone except a superuser."""
     return connection.execute(_COUNT_ROLES, {"role": PERSON_ROLE}).scalar_one() > 0
 
 

@@ -1,12 +1,12 @@
 """Defines every table, for both databases.
 
-Every row names whose it is, first in its key: a row of one person cannot point at a row of another. On PostgreSQL all
-tables but `people` are walled off by row (`db/row_security.py`).
+In the tables of personal records (from `categories` to `recall_cells`), keys begin with the person's id, so a row
+cannot refer to another person's row. On PostgreSQL, row-level security protects these tables (`db/row_security.py`).
 
-All of it is made from the items and walled off like them. `n` numbers a person's items in the order in which they were
-first kept; a person's change waits for the one before it, so that numbers, words and cells are always of one piece.
+The `recall_*` tables are built from the items, and protected in the same way. `n` numbers a person's items in the order
+in which they were first stored. A person's changes wait for each other, so numbers, words and cells always match.
 
-Times are microseconds since the epoch: the scheduler compares and moves a great many of them.
+Columns that end in `_us` are microseconds since the epoch: the scheduler compares and changes very many of them.
 """
 
 from datetime import UTC, datetime
@@ -37,7 +37,7 @@ from typing_extensions import override
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A point in time, always UTC: a naive one is refused going in, an aware one comes out."""
+    """A time, always in UTC: a time without a zone is refused, and times that are read have a zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -57,7 +57,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-# SQLite numbers rows by itself only for INTEGER, PostgreSQL wants the wider type.
+# SQLite numbers rows itself only in an INTEGER column; PostgreSQL needs the wider type.
 RowNumber = BigInteger().with_variant(Integer, "sqlite")
 
 metadata = MetaData(
@@ -68,8 +68,8 @@ metadata = MetaData(
     }
 )
 
-# Numbers that only grow, each bumped in the transaction of the change it counts: whoever has seen one number can ask
-# for what came after it and misses nothing, since the row stays locked until the change can be seen.
+# Numbers that only grow. The transaction of a change increases its counter, and the row stays locked until the change
+# is visible: a reader who has seen one number can read the later changes and misses none.
 counters = Table(
     "counters",
     metadata,
@@ -85,11 +85,11 @@ agents = Table(
     Column("description", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("model", String(200)),
-    # The person who made it and so runs it; null where the operator did.
+    # The person who made it and so runs it; null if the operator made it.
     Column("owner", String(200)),
 )
 
-# A `per_person` block holds here only what its agent's owner wrote into it: what a person sees who has no row yet.
+# For a `per_person` block, this value is what its agent's owner wrote: people without a row of their own see it.
 blocks = Table(
     "blocks",
     metadata,
@@ -105,7 +105,7 @@ blocks = Table(
     Column("people_write", Boolean, nullable=False, server_default=false()),
 )
 
-# What an agent knows of one person. `user_id` is '' for turns that name nobody.
+# The blocks that an agent has for one person. `user_id` is '' for turns without a person.
 person_blocks = Table(
     "person_blocks",
     metadata,
@@ -117,8 +117,8 @@ person_blocks = Table(
     Index(None, "user_id"),
 )
 
-# What stood in a block before it was changed; the newest few of each are kept. `user_id` says whose row it was, null
-# the block that everybody shares, and `written_by` whose turn changed that one.
+# The earlier values of blocks, only the newest few of each. `user_id` is the person of the row, null for a shared
+# block; for a shared block, `written_by` is the person whose turn changed it.
 block_versions = Table(
     "block_versions",
     metadata,
@@ -161,7 +161,7 @@ conversations = Table(
 )
 
 TURN_IS_WAITING = text("pending IS NOT NULL")
-# A turn of any host: `lane` is what is taken one turn at a time, a conversation here, an agent on Letta.
+# A turn of any host. `lane` is the name of its lock: one per conversation here, one per agent on Letta.
 turns = Table(
     "turns",
     metadata,
@@ -183,7 +183,7 @@ turns = Table(
     Column("started_at", UtcDateTime, nullable=False),
     Column("ended_at", UtcDateTime),
     Column("otid", String(64)),
-    # On whose word it is taken: credentials by their ids, and the scopes that bound them.
+    # The turn's authority: the ids of credentials, and the scopes that limit them.
     Column("credentials", Text),
     Column("scopes", Text),
     Index(None, "lane", "started_at"),
@@ -227,7 +227,7 @@ chat_sessions = Table(
     Index(None, "user_id", "created_at"),
 )
 
-# Replies that are being told, or were a moment ago: how a stream at one replica hears a turn that runs at another.
+# Replies that are streamed now or were a moment ago; with these, one replica streams a turn that runs on another.
 chat_replies = Table(
     "chat_replies",
     metadata,
@@ -242,7 +242,7 @@ chat_replies = Table(
     Index(None, "session_id"),
 )
 
-# Some words of a reply, the first of them the reply's word `number`.
+# Some events of a reply; `number` is the number of the first one.
 chat_words = Table(
     "chat_words",
     metadata,
@@ -251,7 +251,7 @@ chat_words = Table(
     Column("payload", Text, nullable=False),
 )
 
-# The tools that `/mcp/held` lists for Letta agents: a copy, so that it outlives the tool's place in the catalogue.
+# The tools that `/mcp/held` lists for Letta agents: a copy, because a tool may disappear from the catalogue.
 handed_tools = Table(
     "handed_tools",
     metadata,
@@ -264,9 +264,9 @@ handed_tools = Table(
     Column("handed_at", UtcDateTime, nullable=False),
 )
 
-# Whom an agent of a Letta server serves: one person (`user_id`), or several (`shared`), or nobody itself, as a
-# `template` from which each person gets an agent. A row with a template is an agent that was made from it, and has no
-# id until Letta has made it: until then whoever has the `claim` is at it.
+# Whom a Letta agent serves: one person (`user_id`), several (`shared`), or as a `template` nobody, because each person
+# gets a copy of it. A row with `template_id` is such a copy; its `agent_id` is null until Letta has made it, which the
+# process with the `claim` is doing.
 letta_agents = Table(
     "letta_agents",
     metadata,
@@ -284,7 +284,7 @@ letta_agents = Table(
     Index(None, "user_id"),
 )
 
-# The names of a person's own keys differ.
+# The names of a person's own keys are unique.
 KEY_IS_OWN = text("own AND revoked_at IS NULL")
 
 api_keys = Table(
@@ -308,7 +308,7 @@ api_keys = Table(
     Index("uq_api_keys_own_name", "user_id", "name", unique=True, sqlite_where=KEY_IS_OWN, postgresql_where=KEY_IS_OWN),
 )
 
-# A login that somebody has been asked for and has not settled yet, bound to the browser that was asked.
+# A login request that a person has not answered yet, bound to that person's browser.
 oauth_requests = Table(
     "oauth_requests",
     metadata,
@@ -322,7 +322,8 @@ oauth_requests = Table(
     Column("expires_at", UtcDateTime, nullable=False),
 )
 
-# What a person allowed a client: the code it got, and everything that came of it. `proof` is what they showed.
+# The access that a person gave a client: the code, and everything that was issued from it. `proof` is the credential
+# with which the person logged in.
 oauth_grants = Table(
     "oauth_grants",
     metadata,
@@ -357,7 +358,7 @@ oauth_tokens = Table(
     Index(None, "expires_at"),
 )
 
-# A token that a client left for its MCP session, sealed with what only the session's id opens.
+# A token that a client stored for its MCP session, encrypted so that only the session's id decrypts it.
 mcp_sessions = Table(
     "mcp_sessions",
     metadata,
@@ -366,7 +367,7 @@ mcp_sessions = Table(
     Column("expires_at", UtcDateTime, nullable=False),
 )
 
-# Whom an MCP session acts for: one person, or, where there is none here, whoever each of its calls proves.
+# The person for whom an MCP session acts; null if each of its calls must prove its own person.
 mcp_session_persons = Table(
     "mcp_session_persons",
     metadata,
@@ -383,7 +384,7 @@ buckets = Table(
     Column("refilled_at", Float, nullable=False),
 )
 
-# Few rows, and the ones that people look for.
+# These rows are few, and people search for them most.
 IS_NOT_OK = text("outcome <> 'ok'")
 
 journal = Table(
@@ -421,11 +422,11 @@ def _id_column(name: str = "id") -> Column[Any]:
 
 
 def _reference_within_person(to: str, column: str = "id") -> ForeignKeyConstraint:
-    """To a row of the same person, with which it goes."""
+    """A foreign key to a row of the same person; deleting that row deletes this one."""
     return ForeignKeyConstraint(["user_id", column], [f"{to}.user_id", f"{to}.id"], ondelete="CASCADE")
 
 
-# Who there is, and where they are; nothing that they said. `number` names a person where a short name is wanted.
+# The people and their time zones, without any content. `number` is a short name for a person.
 people = Table(
     "people",
     metadata,
@@ -433,10 +434,10 @@ people = Table(
     Column("user_id", String(200), nullable=False),
     Column("zone", String(64), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
-    # How many of their items can be found, and how many of those are found by their words alone so far.
+    # How many of a person's items can be found, and how many of those have no vector yet.
     Column("found", Integer, nullable=False),
     Column("unread", Integer, nullable=False),
-    # The last number that an item of theirs was given there, and the number of the embedder that is to read them.
+    # The highest `n` of the person's items, and the number of the embedder that is to embed them.
     Column("numbered", Integer, nullable=False, server_default="0"),
     Column("model", Integer),
     Index(None, "user_id", unique=True),
@@ -449,7 +450,7 @@ categories = Table(
     _user_id_column(),
     _id_column(),
     Column("name", String(50), nullable=False),
-    # The name as it is looked for, whatever its case.
+    # The name in the form that is searched, without case.
     Column("name_key", String(200), nullable=False),
     Column("description", Text, nullable=False),
     Column("color", String(7), nullable=False),
@@ -459,8 +460,8 @@ categories = Table(
     Index("uq_categories_user_id_name_key", "user_id", "name_key", unique=True),
 )
 
-# What tasks, memories, activities, routines and habits have in common; the first three have a row more of their own.
-# `tags` is a tag a line, each with a line break before and after it.
+# The common part of tasks, memories, activities, routines and habits; the first three also have a row in their own
+# table. `tags` has one tag per line, each with a line break before and after it.
 timeline_items = Table(
     "timeline_items",
     metadata,
@@ -511,7 +512,7 @@ tasks = Table(
     Column("tracked_minutes_total", Integer, nullable=False),
     Column("tracked_segments_count", Integer, nullable=False),
     Column("is_ai_task", Boolean, nullable=False),
-    # The schedule that wakes an agent when this is due.
+    # The schedule that wakes an agent when the task is due.
     Column("wake_schedule_id", Integer),
     _reference_within_person("timeline_items"),
     _reference_within_person("tasks", "parent_task_id"),
@@ -554,7 +555,8 @@ memories = Table(
     Column("captured_at", UtcDateTime, nullable=False),
     Column("happened_start", UtcDateTime),
     Column("happened_end", UtcDateTime),
-    # What it takes the place of and what took its own; when it is no longer true; which agent wrote it down.
+    # The memory that this one replaces, the one that replaced it, when it stops being true, and the agent that wrote
+    # it.
     Column("supersedes", String(36)),
     Column("superseded_by", String(36)),
     Column("expires_at", UtcDateTime),
@@ -617,7 +619,7 @@ time_entries = Table(
     Column("duration_minutes", Integer),
     Column("source", String(10), nullable=False),
     Column("note", Text, nullable=False),
-    # What it was spent on, as that was called then.
+    # The item on which the time was spent, as it was named then.
     Column("item_type", String(10), nullable=False),
     Column("item_title", String(500), nullable=False),
     Column("category_id", String(36)),
@@ -635,8 +637,8 @@ time_entries = Table(
     Index(None, "user_id", "timeline_item_id", "start_at"),
 )
 
-# What agents are to do. Whoever works on one holds a lease; `claims` counts those who did, so that one whose lease is
-# over can be told apart from the next.
+# The work for agents. An agent that works on a task holds a lease; `claims` counts the leases, so that an expired lease
+# can be told apart from the next one.
 ai_tasks = Table(
     "ai_tasks",
     metadata,
@@ -701,7 +703,7 @@ def _number_column(name: str) -> Column[Any]:
     return Column(name, Integer, primary_key=True, autoincrement=False)
 
 
-# `model` is the number of the embedder that read the text, 0 until one has: then there is a vector, and a cell with it.
+# `model` is the number of the embedder of the vector, or 0 while the text has no vector and no cell.
 recall_docs = Table(
     "recall_docs",
     metadata,
@@ -717,7 +719,7 @@ recall_docs = Table(
     Index(None, "user_id", "model", "n"),
 )
 
-# The terms of the newest items and their weights, until they are folded into `recall_words` with those of others.
+# The terms of the newest items with their weights, until they are merged into `recall_words`.
 recall_loose = Table(
     "recall_loose",
     metadata,
@@ -726,7 +728,7 @@ recall_loose = Table(
     Column("words", Text, nullable=False),
 )
 
-# Which items hold a term: `docs` has the places of those that do within a block of numbers, and what it weighs there.
+# The items that contain a term: `docs` has their positions within a block of numbers, and the term's weight in each.
 recall_words = Table(
     "recall_words",
     metadata,
@@ -737,7 +739,7 @@ recall_words = Table(
     sqlite_with_rowid=False,
 )
 
-# Vectors of like meaning lie together in cells, and like cells in regions: a search reads the likeliest of both.
+# Vectors of similar meaning are in one cell, and similar cells in one region; a search reads the most likely ones.
 recall_regions = Table(
     "recall_regions",
     metadata,
@@ -757,8 +759,8 @@ recall_cells = Table(
     Column("vectors", LargeBinary, nullable=False),
 )
 
-# The line before an agent, and a second one for what may run beside it. `due_us` is when somebody must look at the
-# line, at the latest: whoever makes something due earlier lowers it, only who holds the row's lock raises it.
+# The queue of an agent, and a second one for work that may run in parallel. `due_us` is the latest time at which the
+# queue must be checked: anybody may lower it, but only the holder of the row's lock may raise it.
 lanes = Table(
     "lanes",
     metadata,
@@ -766,7 +768,7 @@ lanes = Table(
     Column("serial", Boolean, nullable=False),
     Column("due_us", BigInteger),
     Index(None, "due_us", sqlite_where=text("due_us IS NOT NULL"), postgresql_where=text("due_us IS NOT NULL")),
-    # Kept by name, as each is looked for: a million schedules fire a fifth quicker.
+    # Stored in the order of names, by which rows are searched: a million schedules fire a fifth faster.
     sqlite_with_rowid=False,
 )
 
@@ -797,7 +799,7 @@ schedules = Table(
     Column("timeline", Boolean, nullable=False),
     Column("conversation_id", String(128)),
     Column("made_by", String(64)),
-    # On whose word it runs, as with turns.
+    # The schedule's authority, as in `turns`.
     Column("credentials", Text),
     Column("scopes", Text),
     Column("state", String(10), nullable=False),
@@ -860,7 +862,7 @@ occurrences = Table(
     Index("ix_occurrences_dead", "ended_us", sqlite_where=RUN_IS_DEAD, postgresql_where=RUN_IS_DEAD),
 )
 
-# The attempts at an occurrence that did not settle it; the last one is told by the occurrence's own row.
+# The attempts at an occurrence that did not settle it; the occurrence's own row has the last attempt.
 attempts = Table(
     "attempts",
     metadata,
@@ -873,7 +875,7 @@ attempts = Table(
     Index(None, "occurrence_id", "id"),
 )
 
-# Answers on their way to somebody's webhook.
+# Answers that are still to be sent to a webhook.
 FORWARD_IS_WAITING = text("state = 'waiting'")
 forwards = Table(
     "forwards",
@@ -892,7 +894,7 @@ forwards = Table(
     Index(None, "occurrence_id"),
 )
 
-# Whom a scope's prompts go to when nobody is named; the scope '' is everybody's.
+# The agent that gets a scope's prompts when none is named; the scope '' is for everybody.
 agent_defaults = Table(
     "agent_defaults",
     metadata,
@@ -929,7 +931,7 @@ tool_servers = Table(
 )
 
 TOOL_HAS_CHANGE = text("change <> ''")
-# `other` is the version that does not count: the new one of a held tool, the former one of a tool that was changed.
+# `other` is the version not in use: the new version of a tool that is held back, or the old one of a changed tool.
 tools = Table(
     "tools",
     metadata,
@@ -967,7 +969,7 @@ tool_vectors = Table(
     Column("vector", LargeBinary, nullable=False),
 )
 
-# What a tool was found with when it was of use: a vector, never a text.
+# The query with which a useful tool was found: only its vector, never its text.
 tool_uses = Table(
     "tool_uses",
     metadata,
@@ -1009,7 +1011,7 @@ tool_rights = Table(
     Index("uq_tool_rights_rule", "subject", "effect", "pattern", unique=True),
 )
 
-# What Frontdesk attached to agents, as distinct from what people did.
+# The tools that Frontdesk itself attached to agents, not those that people attached.
 held_tools = Table(
     "held_tools",
     metadata,
@@ -1021,7 +1023,7 @@ held_tools = Table(
     Index(None, "tool_id"),
 )
 
-# Who is changing an agent's tools just now: one at a time, whichever replica.
+# Which process is changing an agent's tools now; only one may do so among all replicas.
 tool_turns = Table(
     "tool_turns",
     metadata,
@@ -1030,7 +1032,7 @@ tool_turns = Table(
     Column("leased_until", UtcDateTime, nullable=False),
 )
 
-# Nobody in particular is '' here, so that it can be part of a key.
+# `user_id` is '' if there is no person, because the next two tables have it in their keys.
 editor_sessions = Table(
     "editor_sessions",
     metadata,
@@ -1052,7 +1054,7 @@ editor_sessions = Table(
     Index(None, "agent_id"),
 )
 
-# A path may be longer than an index takes, so its digest is the key.
+# A path may be too long for an index, so its digest is the key.
 workspaces = Table(
     "workspaces",
     metadata,

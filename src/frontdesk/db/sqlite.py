@@ -1,6 +1,6 @@
 """Sets up SQLite: WAL, private files, one server, and three kinds of connections with a checkpoint thread.
 
-Its files are their owner's alone, and one server at a time has them.
+Only their owner can read the files, and only one server at a time uses them.
 """
 
 import os
@@ -32,12 +32,12 @@ BEGIN_WRITE = "BEGIN IMMEDIATE"
 # The number of read transactions at the same time.
 READER_CONNECTIONS = 8
 BEGIN_RETRY_DELAYS = (0.001, 0.002, 0.005, 0.01, 0.02)
-# Of transactions aside: so many are worth a checkpoint in a lull, and so many without one. A hundred prompts that are
-# settled in one change some five hundred pages where schedules are many.
+# After so many transactions in threads, the WAL is checkpointed in a quiet moment, or without waiting for one. A
+# transaction that settles a hundred prompts changes about five hundred pages if there are many schedules.
 CHECKPOINT_IN_LULL = 32
 CHECKPOINT_AT_ONCE = 160
 LULL_SECONDS = 0.25
-# A writer that fills the WAL beyond so many pages checkpoints at once; then the file is cut to so many bytes.
+# A writer that fills the WAL beyond so many pages checkpoints it; the file is then cut to so many bytes.
 LAST_RESORT_PAGES = 100_000
 LOG_BYTES = 64 * 1024 * 1024
 PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON")
@@ -50,11 +50,11 @@ log = structlog.get_logger("frontdesk.db")
 
 
 def make_files_private(path: Path, *, with_copies: bool) -> None:
-    """Make the database file readable by its owner alone, before SQLite creates it, or if it exists.
+    """Make the database file readable by its owner alone, before SQLite creates it or if it exists.
 
-    `with_copies`: also all whose names begin with its name, which are copies in a folder of ours.
+    `with_copies`: also do this for all files whose names begin with its name, which are copies in our folder.
     """
-    # Only if there is none yet: closing a database file that this process has open would drop SQLite's locks.
+    # Only if there is no file yet: closing a database file that this process has open would drop SQLite's locks.
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     beside = [path.with_name(path.name + ending) for ending in FILE_SUFFIXES]
@@ -73,7 +73,7 @@ def make_files_private(path: Path, *, with_copies: bool) -> None:
 
 @contextmanager
 def hold_server_lock(path: Path) -> Generator[None]:
-    """Hold the lock of the one server on a database; the system releases it when the process ends, in any way."""
+    """Hold the lock of a database's one server; the system releases it when the process ends, for any reason."""
     try:
         lock = os.open(path.with_name(path.name + LOCK_SUFFIX), os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
@@ -86,12 +86,12 @@ def hold_server_lock(path: Path) -> Generator[None]:
                 "Stop it first, set FRONTDESK_DATA to another folder, or use PostgreSQL, which serves several; "
                 "workers and commands may run beside a server"
             )
-        # For the message to a second server; it decides nothing.
+        # Only for the message to a second server.
         os.ftruncate(lock, 0)
         os.write(lock, f"{os.getpid()}\n".encode())
         yield
     finally:
-        # The file stays: if it were deleted, one server could lock the old file and the next a new one.
+        # The file is not deleted: otherwise one server could lock the old file and the next one a new file.
         os.close(lock)
 
 
@@ -100,7 +100,7 @@ def _try_lock(number: int) -> bool:
         if sys.platform == "win32":
             import msvcrt  # noqa: PLC0415
 
-            # A lock on a byte keeps readers out too, so it lies beyond the text.
+            # A lock on a byte also keeps readers out, so it is on a byte behind the text.
             os.lseek(number, LOCKED_BYTE, os.SEEK_SET)
             msvcrt.locking(number, msvcrt.LK_NBLCK, 1)
             os.lseek(number, 0, os.SEEK_SET)
@@ -111,13 +111,13 @@ def _try_lock(number: int) -> bool:
     except (BlockingIOError, PermissionError):
         return False
     except OSError as error:
-        # Some network file systems have no locks; SQLite does not work there either.
+        # Some network file systems have no locks; SQLite does not work on them either.
         log.warning("server_lock_unavailable", error=error.strerror)
     return True
 
 
 def create_sqlite_engine(url: URL, pool_seconds: float) -> AsyncEngine:
-    """An engine whose writers take the write lock at once; see `Database.transaction`."""
+    """An engine whose writers take the write lock first; see `Database.transaction`."""
     engine = create_async_engine(
         url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, pool_timeout=pool_seconds
     )
@@ -127,11 +127,11 @@ def create_sqlite_engine(url: URL, pool_seconds: float) -> AsyncEngine:
 
 
 class InPlaceWriter:
-    """One more connection, used on the event loop itself.
+    """A connection that is used on the event loop's own thread.
 
-    The driver takes each statement to a thread of its own, four trips for a SELECT, and a trip costs many times what
-    a small statement does. Here nothing waits: a lock that somebody holds is asked for again a little later, and what
-    a checkpoint takes is left to the other connections.
+    The driver passes each statement to a thread, with four switches for a SELECT, and a switch costs many times as much
+    as a small statement. Here nothing blocks: if the lock is taken, the writer tries again later, and the other
+    connections do the checkpoints.
     """
 
     def __init__(self, url: URL) -> None:
@@ -153,7 +153,7 @@ class InPlaceWriter:
                 connection.commit()
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        """Run a function as a transaction; nothing comes between its statements."""
+        """Run a function as a transaction; nothing else runs between its statements."""
         async with self._turn:
             with self._engine.connect() as connection:
                 await _begin_with_retries(connection)
@@ -166,7 +166,7 @@ class InPlaceWriter:
 
 
 class ThreadWriter:
-    """One more connection, for whole transactions in a thread: one trip for any number of statements."""
+    """A connection for whole transactions in a thread: one switch for any number of statements."""
 
     def __init__(self, url: URL) -> None:
         self._engine = create_engine(
@@ -177,7 +177,7 @@ class ThreadWriter:
         event.listen(self._engine, "connect", _set_thread_pragmas)
         self._checkpoints = CheckpointThread(url)
         self._turn = anyio.Lock()
-        # A caller that is cancelled by other means than a scope leaves the thread working.
+        # A caller that is cancelled in another way than by a scope leaves the thread running.
         self._thread = Lock()
 
     async def run(self, work: Callable[[Connection], T]) -> T:
@@ -198,7 +198,7 @@ class ThreadWriter:
 
 
 class SqliteReaders:
-    """Connections for read transactions: each runs whole in a thread, several at the same time."""
+    """Connections for read transactions: each transaction runs in one thread, and several run in parallel."""
 
     def __init__(self, url: URL) -> None:
         self._engine = create_engine(
@@ -223,9 +223,9 @@ class SqliteReaders:
 
 
 class CheckpointThread:
-    """Checkpoints the WAL when much was written, in a thread that may wait for the disk.
+    """Checkpoints the WAL after many writes, in a thread that may wait for the disk.
 
-    Much falls due at the same moment, on the hour, and is over in seconds: a checkpoint waits for that, if it can.
+    Much work is due at the same time, on the hour, and takes seconds; if possible, a checkpoint waits until it is over.
     """
 
     def __init__(self, url: URL) -> None:
@@ -256,7 +256,8 @@ class CheckpointThread:
                 self._wait_for_lull()
                 self._folded = self._noted
                 self._wanted.clear()
-                # Locked or full: the WAL grows until the next time, or until a writer checkpoints it.
+                # If the file is locked or the disk full, the WAL grows until the next time, or until a writer
+                # checkpoints it.
                 with suppress(sqlite3.OperationalError):
                     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
@@ -268,7 +269,7 @@ class CheckpointThread:
 
 
 class InPlaceTransaction:
-    """A transaction on the event loop's thread, with the interface of the other kind."""
+    """A transaction on the event loop's thread, with the interface of SQLAlchemy's connections."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -299,7 +300,7 @@ async def _begin_with_retries(connection: Connection) -> None:
 
 def _set_pragmas(connection: Any, _record: object) -> None:  # noqa: ANN401 - the DBAPI has no common type
     cursor = connection.cursor()
-    # WAL lets readers work beside a writer; NORMAL loses nothing on kill -9, and on a power cut only what followed the
+    # WAL lets readers work beside a writer. NORMAL loses nothing on kill -9; a power cut loses only what followed the
     # last checkpoint.
     for pragma in PRAGMAS:
         _execute_with_retries(cursor, f"PRAGMA {pragma}")
@@ -313,15 +314,15 @@ def _set_in_place_pragmas(connection: Any, record: object) -> None:  # noqa: ANN
 
 def _set_thread_pragmas(connection: Any, record: object) -> None:  # noqa: ANN401 - the DBAPI has no common type
     _set_pragmas(connection, record)
-    # What goes here is written in bulk, and to fold the log back every thousand pages took a third of the time; so did
-    # pages that did not fit into the two megabytes of cache that are the default.
+    # This connection writes in bulk. Checkpoints every thousand pages took a third of the time; so did pages that did
+    # not fit into the default cache of two megabytes.
     connection.execute(f"PRAGMA wal_autocheckpoint={LAST_RESORT_PAGES}")
     connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
     connection.execute("PRAGMA cache_size=-32000")
 
 
 def _execute_with_retries(cursor: Any, statement: str) -> None:  # noqa: ANN401 - the DBAPI has no common type
-    """SQLite does not wait for a lock to change the journal mode, so processes that start together would fail."""
+    """Retry: SQLite does not wait for a lock to change the journal mode, so parallel starts would fail."""
     for _ in range(BUSY_SECONDS * 50):
         try:
             cursor.execute(statement)
@@ -333,6 +334,6 @@ def _execute_with_retries(cursor: Any, statement: str) -> None:  # noqa: ANN401 
 
 
 def _begin_transaction(connection: Connection) -> None:
-    # Python's driver would begin late, and leave DDL outside, so we send BEGIN ourselves.
+    # Python's driver would begin late and leave DDL out of the transaction, so we send BEGIN ourselves.
     writes = connection.get_execution_options().get(WRITE_OPTION, False)
     connection.exec_driver_sql(BEGIN_WRITE if writes else "BEGIN")

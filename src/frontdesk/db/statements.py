@@ -1,4 +1,4 @@
-"""Builds statements that both databases take: upserts, lists as one parameter, batch updates, counters, lease time."""
+"""Builds statements for both databases: upserts, lists as one parameter, batch updates, counters, lease time."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,9 +34,9 @@ from frontdesk.db.schema import UtcDateTime, counters
 
 
 def per_dialect(make: Callable[[Any], Executable]) -> Mapping[str, Executable]:
-    """A statement for each dialect, by its name, made once: building one takes longer than running it.
+    """A statement for each dialect, by the dialect's name, built once: building takes longer than running.
 
-    `make` is handed the dialect's own `insert`; the two have no common type.
+    `make` gets the dialect's own `insert`; the two have no common type.
     """
     return {"sqlite": make(sqlite.insert), "postgresql": make(postgresql.insert)}
 
@@ -46,7 +46,7 @@ SLICE_SIZE = 500
 
 
 class _JsonList(TypeDecorator[Sequence[Any]]):
-    """The list as JSON: a PostgreSQL array would be encoded item by item in Python."""
+    """Sends a list as JSON: a PostgreSQL array would be encoded item by item in Python."""
 
     impl = Text
     cache_ok = True
@@ -58,7 +58,7 @@ class _JsonList(TypeDecorator[Sequence[Any]]):
 
 class _OneOf(ColumnElement[bool]):
     inherit_cache = True
-    _traverse_internals = [  # noqa: RUF012 - SQLAlchemy's own way to say what makes a statement the same
+    _traverse_internals = [  # noqa: RUF012 - SQLAlchemy compares statements by this
         ("column", InternalTraversal.dp_clauseelement),
         ("items", InternalTraversal.dp_clauseelement),
     ]
@@ -74,7 +74,7 @@ def one_of(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
 
 
 def in_slices(items: Sequence[T], size: int = SLICE_SIZE) -> Iterator[Sequence[T]]:
-    """The items in batches of so many."""
+    """The items in batches of `size`."""
     return (items[at : at + size] for at in range(0, len(items), size))
 
 
@@ -82,22 +82,22 @@ def in_slices(items: Sequence[T], size: int = SLICE_SIZE) -> Iterator[Sequence[T
 def _compile_postgresql(element: _OneOf, compiler: SQLCompiler, **options: Any) -> str:  # noqa: ANN401 - SQLAlchemy's
     kind = "BIGINT" if element.column.type.python_type is int else "TEXT"
     items = f"json_array_elements_text(CAST({compiler.process(element.items, **options)} AS json))"
-    array = f"ARRAY(SELECT CAST(item AS {kind}) FROM {items} AS item)"  # noqa: S608 - of statements of ours
+    array = f"ARRAY(SELECT CAST(item AS {kind}) FROM {items} AS item)"  # noqa: S608 - only our own text
     return f"{compiler.process(element.column, **options)} = ANY ({array})"
 
 
 @compiles(_OneOf, "sqlite")
 def _compile_sqlite(element: _OneOf, compiler: SQLCompiler, **options: Any) -> str:  # noqa: ANN401 - SQLAlchemy's
     items = compiler.process(element.items, **options)
-    return f"{compiler.process(element.column, **options)} IN (SELECT value FROM json_each({items}))"  # noqa: S608 - of statements of ours
+    return f"{compiler.process(element.column, **options)} IN (SELECT value FROM json_each({items}))"  # noqa: S608 - only our own text
 
 
 class BatchUpdate:
-    """An UPDATE of `table` for each of some rows, found by the columns of `keys`, which sets those of `values`.
+    """An UPDATE of `table` for each of many rows; `keys` are the columns that find a row, `values` those that are set.
 
-    PostgreSQL takes all rows at once, as JSON: one trip, one plan, and no driver that dumps them item by item. SQLite
-    has no trips, and is quickest with one statement many times. `always` is set alike for all, `where` holds for all;
-    their parameters go into `common`.
+    PostgreSQL gets all rows together, as JSON: one round trip, one plan, and no encoding item by item in the driver.
+    SQLite has no round trips, and is fastest with one statement per row. `always` and `where` are the same for all
+    rows; their parameters go into `common`.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class BatchUpdate:
             return update(table).where(*found, *where).values({**changed, **(always or {})})
 
         self._at_once = made({name: given.c[name] for name in self._names})
-        # Passed to the driver directly: SQLAlchemy's work on each row's parameters costs as much as the update.
+        # Passed to the driver directly: SQLAlchemy's processing of each row's parameters costs as much as the update.
         one_by_one = made({one.name: bindparam(f"of_{one.name}", type_=one.type) for one in columns})
         compiled = one_by_one.compile(dialect=sqlite.dialect())
         self._sqlite = str(compiled)
@@ -128,7 +128,7 @@ class BatchUpdate:
         self._order = tuple(compiled.positiontup or ())
 
     def execute(self, connection: Connection, given: Sequence[tuple[Any, ...]], common: Mapping[str, Any]) -> int:
-        """Each of `given` has the values of the keys, then those of the values; only plain numbers and texts.
+        """Update rows; each of `given` has the values of the keys, then the new values; only plain numbers and texts.
 
         Returns how many rows were found.
         """
@@ -148,7 +148,7 @@ INSERT_COUNTER = per_dialect(lambda insert: insert(counters).on_conflict_do_noth
 
 
 async def lock_counter(connection: Transaction, name: str) -> int:
-    """The present number; nobody else can raise it before this transaction ends."""
+    """The present number; no other transaction can increase it before this one ends."""
     mine = select(counters.c.value).where(counters.c.name == name).with_for_update()
     found = (await connection.execute(mine)).scalar_one_or_none()
     if found is None:
@@ -176,7 +176,7 @@ SELECT_DATABASE_TIME = select(DATABASE_TIME)
 
 
 async def lease_time(connection: Transaction) -> datetime:
-    """SQLite uses this machine's clock, like every process that uses the file."""
+    """The present time for leases. SQLite uses this machine's clock, as does every process that uses the file."""
     if connection.dialect.name != "postgresql":
         return datetime.now(UTC)
     return (await connection.execute(SELECT_DATABASE_TIME)).scalar_one()

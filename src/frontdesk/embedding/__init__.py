@@ -1,4 +1,4 @@
-"""Texts as vectors: defines `Embedder`, and opens the one that the settings name; nothing else is imported."""
+"""Defines `Embedder`, which turns texts into vectors, and opens the one in the settings; only that one is imported."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
@@ -11,22 +11,22 @@ Vectors: TypeAlias = NDArray[np.float32]
 
 
 class Embedder(Protocol):
-    """Texts that mean the same have vectors whose product is near 1. May be called from many tasks at once."""
+    """Turns texts into vectors; the dot product of texts with the same meaning is near 1. Safe for concurrent tasks."""
 
     @property
     def name(self) -> str:
-        """Names the model and its version: vectors of two names must not meet."""
+        """The name of the model and its version; vectors of different names must not be compared."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """A row for each text, in their order, off the event loop. Raises Unavailable."""
+        """One row for each text, in the order of the texts, computed off the event loop. Raises Unavailable."""
         ...
 
     async def close(self) -> None: ...
 
 
 def open_embedder(source: str, model: str | None, key: SecretStr | None) -> Embedder | None:
-    """`builtin`, `off`, or the address of an embeddings API; what is not asked for is not imported."""
+    """Open `builtin`, `off`, or the address of an embeddings API; imports only what it opens."""
     if source == "off":
         return None
     if source == "builtin":

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from frontdesk.embedding import Vectors
 from frontdesk.errors import Unavailable
 
-# Far more than the longest input holds; what lies behind it costs nothing.
+# Far more than the longest input of the model; the rest of a text is not read.
 MAX_TEXT_LENGTH = 8192
 MAX_WORD_LENGTH = 100
-# Words whose pieces are remembered. A catalogue has some thousands of different words.
+# The number of words whose pieces are cached. A catalogue has some thousands of different words.
 WORDS_REMEMBERED = 20_000
 
 _ASCII_WORD = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
@@ -38,7 +38,7 @@ _CJK = (
 
 
 class WordPieceTokenizer:
-    """A vocabulary, one token a line. What looks like a special token in a text is text like any other."""
+    """A tokenizer with a vocabulary of one token per line. Special tokens in a text are treated as plain text."""
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._ids = {token: number for number, token in enumerate(tokens)}
@@ -51,7 +51,7 @@ class WordPieceTokenizer:
         return cls(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
 
     def ids(self, text: str, limit: int) -> list[int]:
-        """At most `limit` ids, the start and end marks among them."""
+        """At most `limit` ids, including the start and end marks."""
         found = [self._start]
         for word in split_words(text[:MAX_TEXT_LENGTH]):
             found += self._pieces(word)
@@ -87,7 +87,7 @@ class WordPieceTokenizer:
 
 
 def split_words(text: str) -> Iterator[str]:
-    """Lower-case words without accents; each sign of punctuation and each CJK character is a word of its own."""
+    """Lower-case words without accents; each punctuation mark and each CJK character is a separate word."""
     if text.isascii():
         lowered = text.lower() if text.isprintable() else text.translate(_ASCII_CONTROLS).lower()
         return (match.group() for match in _ASCII_WORD.finditer(lowered))
@@ -99,7 +99,7 @@ def split_words(text: str) -> Iterator[str]:
 def _clean_character(character: str) -> str:
     if character in "\t\n\r" or unicodedata.category(character).startswith("Z"):
         return " "
-    # A lone surrogate is no character at all, and the vocabulary knows no private ones.
+    # A lone surrogate is not a character, and the vocabulary has no private characters.
     if character == "\ufffd" or unicodedata.category(character) in {"Cc", "Cf", "Co", "Cs"}:
         return ""
     return f" {character} " if any(first <= ord(character) <= last for first, last in _CJK) else character
@@ -110,7 +110,7 @@ def _fold_character(character: str) -> str:
     category = unicodedata.category(character)
     if category == "Mn":
         return ""
-    # Of the ASCII signs, some that Unicode calls symbols count as punctuation here.
+    # Some ASCII characters that Unicode calls symbols count as punctuation here.
     mark = category.startswith("P") or (_ASCII_WORD.fullmatch(character) and not character.isalnum())
     return f" {character} " if mark else character.lower()
 
@@ -125,15 +125,15 @@ class _OnnxSession(Protocol):
 
 
 class MiniLmModel:
-    """May be called from many threads at once: a run keeps nothing, and uses no thread but its caller's."""
+    """The model; many threads may use it, as a run stores nothing and uses only its caller's thread."""
 
     def __init__(self, folder: Path) -> None:
         self._words = WordPieceTokenizer.read(folder / "vocab.txt")
         self._session = _open_session(folder / "model.onnx")
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
-        # A text is run alone. The numbers inside are rounded by the largest of them, so that beside others a text
-        # would get another vector, and to run several at once saves next to nothing.
+        # Texts are run one by one. The model rounds its numbers by the largest of them, so a text in a batch would get
+        # another vector, and a batch saves almost no time.
         found = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
         for row, text in enumerate(texts):
             ids = np.array([self._words.ids(text, MAX_TOKENS)], dtype=np.int64)
@@ -142,30 +142,30 @@ class MiniLmModel:
 
 
 def _open_session(path: Path) -> _OnnxSession:
-    # It costs memory that only those should pay who search.
+    # It costs memory, which only installations with search should pay.
     import onnxruntime  # noqa: PLC0415
 
     # Half of its names have no types.
     runtime: Any = onnxruntime
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    # Both keep memory for the next run: a few megabytes, and no time is lost without.
+    # Both keep a few megabytes for the next run; turning them off costs no time.
     options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     return runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
-# A new model needs a new name: vectors of two models must not meet.
+# A new model needs a new name: vectors of two models must not be compared.
 MODEL_NAME = "frontdesk-minilm-1"
 MODEL_FOLDER = Path(__file__).with_name("model")
-# What one trip to a thread takes, so that a cancelled call ends soon. No question has as many clauses.
+# The texts of one call to a thread; few, so that a cancelled call ends soon. No question has as many clauses.
 CHUNK_SIZE = 16
-# Questions at a time, and pieces of a catalogue at a time: a question never waits for a catalogue.
+# Parallel questions, and parallel parts of a catalogue: a question never waits for a catalogue.
 QUESTION_THREADS = 8
 CATALOGUE_THREADS = min(4, os.cpu_count() or 1)
 
 
 class BuiltinEmbedder:
-    """MiniLM, tuned on tools, on threads beside the event loop."""
+    """MiniLM, tuned for tools, in threads beside the event loop."""
 
     name = MODEL_NAME
 

@@ -15,12 +15,12 @@ from frontdesk.errors import ConfigurationError, Unavailable
 BATCH_SIZE = 64
 CONNECT_SECONDS = 5
 ANSWER_SECONDS = 30
-# A text is embedded as often as asked, with the same result: trying again is safe. One try more than there are pauses.
+# Embedding a text again gives the same result, so a retry is safe. There is one try more than there are delays.
 RETRY_DELAYS = (0.3, 1.0)
 RETRY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
-# Three times what 64 vectors of 4,096 numbers take.
+# Three times the size of 64 vectors of 4,096 numbers.
 MAX_RESPONSE_BYTES = 16_000_000
-# More than any tool says, and less than any model refuses.
+# More than the longest text of a tool, and less than the limit of any model.
 MAX_TEXT_LENGTH = 8000
 
 
@@ -47,11 +47,11 @@ class _OllamaResponse(BaseModel):
 
 
 class _RetryLater(Exception):
-    """It may work the next time."""
+    """An error after which a retry may succeed."""
 
 
 class RemoteEmbedder:
-    """An address with a path (`http://host/v1`) is an OpenAI-compatible API, one without is an Ollama server."""
+    """Embeds texts over HTTP: an address with a path (`http://host/v1`) is an OpenAI-compatible API, others Ollama."""
 
     def __init__(
         self, address: str, model: str | None, key: SecretStr | None = None, *, pauses: Sequence[float] = RETRY_DELAYS
@@ -93,7 +93,7 @@ class RemoteEmbedder:
             raise Unavailable(f"The embeddings API at {self._host} {error}; try again shortly") from error
 
     async def _ask(self, texts: Sequence[str]) -> Vectors:
-        # An empty text is refused by some, and means as little as a blank does.
+        # Some APIs refuse an empty text, and a blank means as little.
         body = {"model": self._model, "input": [text[:MAX_TEXT_LENGTH].strip() or " " for text in texts], **self._extra}
         try:
             with anyio.fail_after(ANSWER_SECONDS):
@@ -105,7 +105,7 @@ class RemoteEmbedder:
         return await anyio.to_thread.run_sync(self._vectors, content, len(texts))
 
     def _check(self, status: int) -> None:
-        """What an API says beside the status is not passed on: it may repeat the key."""
+        """Raise an error for a bad status. The response's text is left out, because it may repeat the key."""
         if status == 200:
             return
         if status in RETRY_STATUSES:
@@ -152,7 +152,7 @@ def _auth_headers(key: SecretStr | None) -> dict[str, str]:
     if key is None:
         return {}
     secret = key.get_secret_value().strip()
-    # The HTTP library would show the whole header in its complaint.
+    # The HTTP library would show the whole header in its error message.
     if not secret.isascii() or not secret.isprintable():
         raise ConfigurationError("FRONTDESK_EMBEDDINGS_KEY holds characters that no key has; set it again")
     return {"authorization": f"Bearer {secret}"} if secret else {}

@@ -16,7 +16,7 @@ MAX_ROTATIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """The credentials on which work was requested. It may do only what every one of them allows.
+    """The credentials with which work was requested. The work may do only what every one of them allows.
 
     Without credentials the request came from this machine, which is not limited. `scopes` limit the work further: a
     token's scopes cannot be looked up once the token is gone.
@@ -31,7 +31,7 @@ class Authority:
 
     @classmethod
     def from_columns(cls, credentials: str | None, scopes: str | None) -> "Authority":
-        """Read what `to_row` wrote. A row without values has no limits."""
+        """Read the values of `columns`. Without values there are no limits."""
         if credentials is None and scopes is None:
             return UNLIMITED
         return cls(tuple((credentials or "").split()), None if scopes is None else frozenset(scopes.split()))
@@ -48,7 +48,7 @@ class Authority:
         return all(one.startswith((KEY_CREDENTIAL_PREFIX, TOKEN_CREDENTIAL_PREFIX)) for one in self.credentials)
 
     def combined_with(self, other: "Authority") -> "Authority":
-        """What both authorities allow."""
+        """The rights that both authorities allow."""
         known = (*self.credentials, *(one for one in other.credentials if one not in self.credentials))
         return Authority(known, rights.intersect_scopes(self.scopes, other.scopes))
 
@@ -74,7 +74,7 @@ class AuthorityService:
         self._store = store
 
     async def of(self, caller: Caller) -> Authority:
-        """The authority of a caller. Scopes are stored only where they differ from those of the caller's keys."""
+        """The authority of a caller. Scopes are stored only if they differ from the scopes of the caller's keys."""
         found = Authority.of(caller)
         keys = [
             await self._store.get(_key_id(one)) for one in found.credentials if one.startswith(KEY_CREDENTIAL_PREFIX)

@@ -224,7 +224,7 @@ def is_trusted_client(credential: Credential | None, *, local: bool) -> bool:
 
 
 def check_trusted_client(credential: Credential | None, *, local: bool) -> None:
-    """Refuse a client that may not act for people. A client with a person of its own may repeat that person's token."""
+    """Refuse a client that may not act for people. A client bound to a person may repeat that person's token."""
     if not is_trusted_client(credential, local=local) and (credential is None or credential.user_id is None):
         raise Denied(CLIENT_NOT_TRUSTED)
 

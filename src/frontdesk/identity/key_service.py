@@ -55,7 +55,7 @@ KEY_CACHE_SIZE = 10_000
 
 
 class KeyChecker:
-    """Checks keys and caches them for a moment. Changes made in this process take effect at once."""
+    """Checks keys and caches them for a moment. Changes made in this process take effect immediately."""
 
     def __init__(self, store: KeyStore) -> None:
         self._store = store
@@ -63,7 +63,7 @@ class KeyChecker:
         self._used: dict[str, datetime] = {}
 
     async def check(self, text: str) -> Credential:
-        """The credential that a key proves, or `Unauthenticated`."""
+        """The credential that a key proves. Raises `Unauthenticated`."""
         parsed = keys.parse_key(text)
         key = await self._recent.get_or_load(parsed[0], partial(self._store.get, parsed[0])) if parsed else None
         now = datetime.now(UTC)

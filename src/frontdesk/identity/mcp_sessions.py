@@ -44,7 +44,7 @@ def hash_session_id(session_id: str) -> bytes:
 
 
 def hash_session_person(session_id: str, user_id: str) -> bytes:
-    """Identifies a person within a session. Without the session's id the hash says nothing."""
+    """Identifies a person within a session. The hash is meaningless without the session's id."""
     return hmac.digest(session_id.encode(), PERSON_PURPOSE + user_id.encode(), "sha256")
 
 
@@ -53,7 +53,7 @@ def seal_token(session_id: str, token: str) -> str:
 
 
 def unseal_token(session_id: str, sealed: str) -> str | None:
-    """The token. None if it was encrypted for another id or changed."""
+    """The token; None if it was changed, or encrypted for another id."""
     try:
         found = jwe.decrypt_compact(sealed, _sealing_key(session_id)).plaintext
     except JoseError:

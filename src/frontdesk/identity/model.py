@@ -21,7 +21,7 @@ class AgentIdSource(StrEnum):
     ENVIRONMENT = "environment"
     SINGLE_AGENT = "single_agent"
     SCHEDULE = "schedule"
-    # Used only in the journal: the operator at this machine, who named nobody.
+    # Used only in the journal: the operator at this machine without a name.
     OPERATOR = "operator"
     NONE = "none"
 
@@ -30,7 +30,8 @@ class AgentIdSource(StrEnum):
 class Credential:
     """A valid key or token. `scopes` is None if it has no scopes and is therefore not limited.
 
-    `id` lists everything that it rests on, separated by spaces: one of our tokens also rests on the key of the login.
+    `id` lists all credentials that it rests on, separated by spaces: one of our tokens also rests on the key of the
+    login.
     """
 
     id: str
@@ -40,7 +41,7 @@ class Credential:
 
     @property
     def named_agent(self) -> str | None:
-        """The one agent that this credential is bound to, if it is bound to one."""
+        """The one agent that this credential is bound to, if any."""
         return None if self.agent_id == ANY_AGENT else self.agent_id
 
     def covers(self, agent_id: str) -> bool:
@@ -95,8 +96,8 @@ class Caller:
     """The caller of one request. `verified`: a credential proves the identity; otherwise it is only asserted.
 
     `local`: the request came from this machine and needs no credential. `any_agent`: it may act for any agent.
-    `credential_id` is the credential that was sent. `anonymous`: it sent no credential and named nobody, where that
-    does not make it the operator. `unread_header`: it named an agent in the header, which is ignored here.
+    `credential_id` is the credential that was sent. `anonymous`: it sent no credential and no name, where that is not
+    enough to be the operator. `unread_header`: it named an agent in the header, which is ignored here.
     """
 
     request_id: str
@@ -126,7 +127,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class RefusalTrace:
-    """What the journal keeps of a refused request: its claims, and the caller as far as known."""
+    """The part of a refused request that the journal keeps: its claims, and the caller as far as known."""
 
     caller: Caller
     claimed: ClaimedIds
@@ -196,7 +197,7 @@ class ProvenPerson:
 
 @dataclass(frozen=True, slots=True)
 class LoginGrant:
-    """What a person allowed a client. Revoking it ends all tokens that were issued from it."""
+    """The access that a person gave a client. Revoking it ends all tokens that were issued from it."""
 
     id: str
     client_id: str
@@ -223,7 +224,7 @@ class NewToken:
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """What a valid access token proves. `proof` is the credential with which the person logged in."""
+    """The content of a valid access token. `proof` is the credential with which the person logged in."""
 
     user_id: str
     client_id: str

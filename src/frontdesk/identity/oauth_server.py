@@ -107,7 +107,7 @@ def challenge_of(verifier: str) -> str:
 
 
 def redirect_url(redirect_uri: str, issuer: str, state: str | None, **answer: str) -> str:
-    """The address that leads a person back to the client, with the response parameters (RFC 9207: and our issuer)."""
+    """The address that leads a person back to the client, with the response parameters and our issuer (RFC 9207)."""
     told = {**answer, **({} if state is None else {"state": state}), "iss": issuer}
     return f"{redirect_uri}{'&' if '?' in redirect_uri else '?'}{urlencode(told)}"
 
@@ -189,7 +189,7 @@ class ConsentService:
         return request_id
 
     async def find_request(self, request_id: str, browser: str) -> AuthorizationRequest:
-        """The request that the person was asked about."""
+        """The stored request, if this browser may answer it."""
         asked = await self._store.find_request(sha256_of(request_id), sha256_of(browser), datetime.now(UTC))
         if asked is None or asked.client_id not in self._terms.clients:
             raise LoginRefused(OAuthErrorCode.INVALID_REQUEST, REQUEST_OVER)
@@ -242,7 +242,7 @@ REFRESH_TOKEN_INVALID = "The refresh_token is not valid: it is unknown, used, ex
 
 
 class AuthorizationServer:
-    """The authorization server. It caches tokens for a moment by their hash; revoking one takes effect at once here."""
+    """The authorization server. It caches tokens by hash for a moment; revoking one here works immediately."""
 
     def __init__(self, store: OAuthStore, terms: OAuthServerConfig) -> None:
         self.config = terms
@@ -289,7 +289,7 @@ class AuthorizationServer:
     async def exchange(
         self, code: str, redirect_uri: str, code_verifier: str, client: RegisteredClient | None = None
     ) -> IssuedTokens:
-        """Tokens for a code, which is used up by it. Without a `client` it is our own tools that ask."""
+        """Exchange a code, which works only once, for tokens. Without a `client`, our own tools make the request."""
 
         def holds(grant: LoginGrant) -> bool:
             fits = grant.redirect_uri == redirect_uri and verifier_fits(code_verifier, grant.challenge)
@@ -301,7 +301,7 @@ class AuthorizationServer:
     async def refresh(
         self, refresh_token: str, scope: str | None = None, client: RegisteredClient | None = None
     ) -> IssuedTokens:
-        """New tokens for a refresh token, which is used up by it; `scope` may ask for less than there is."""
+        """Exchange a refresh token, which works only once, for new tokens; `scope` may name fewer scopes."""
         less = frozenset(scope.split()) if scope else None
 
         def holds(grant: LoginGrant) -> bool:
@@ -317,13 +317,13 @@ class AuthorizationServer:
         return await self._issue(take, holds, REFRESHED_ACCESS_LIFETIME, less, REFRESH_TOKEN_INVALID)
 
     async def revoke(self, token: str, client: RegisteredClient) -> None:
-        """End a token of this client's; a refresh token takes all that came of the same login with it."""
+        """Revoke a token of this client; revoking a refresh token ends all tokens of the same login."""
         if not await self._store.revoke(sha256_of(token), client.id, datetime.now(UTC)):
             raise LoginRefused(OAuthErrorCode.UNAUTHORIZED_CLIENT, "The token was issued to another client")
         self.clear_cache()
 
     async def check(self, token: str) -> AccessToken:
-        """What an access token proves, limited to the scopes that its client has now. Raises `Unauthenticated`."""
+        """The content of a valid access token, limited to its client's present scopes. Raises `Unauthenticated`."""
         digest = sha256_of(token)
         found = await self._recent.get_or_load(digest, partial(self._store.find_access_token, digest))
         client = self.config.clients.get(found.client_id) if found else None
@@ -339,7 +339,7 @@ class AuthorizationServer:
         )
 
     def clear_cache(self) -> None:
-        """Load every token from the database again, because a key or grant that they rest on has ended."""
+        """Load every token from the database again, because a key or grant has ended."""
         self._recent.clear()
 
     async def prune(self) -> None:
@@ -356,7 +356,7 @@ class AuthorizationServer:
         )
         grant = await take(now, holds, tokens)
         if grant is None:
-            # A token that was used twice has ended everything that was issued from it.
+            # The second use of a token has ended everything that was issued from it.
             self.clear_cache()
             raise LoginRefused(OAuthErrorCode.INVALID_GRANT, why_not)
         return IssuedTokens(access, renewal, int(lifetime.total_seconds()), scopes or grant.scopes, grant.user_id)

@@ -13,7 +13,7 @@ from frontdesk.identity.model import Caller
 from frontdesk.identity.tokens import MAX_TOKEN_LENGTH, unverified_claims
 
 AGENT_HEADER = "x-ms-agentid"
-# Only the trace: baggage is text of the caller, which we do not pass on.
+# Only the trace: baggage contains text of the caller, which is not passed on.
 TRACE_PROPAGATOR = TraceContextTextMapPropagator()
 TOKEN_CLAIMS = ("xms_par_app_azp", "appid", "azp")
 # Ids are GUIDs or names; longer values are not ids, and servers limit the size of headers.

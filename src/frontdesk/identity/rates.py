@@ -7,7 +7,7 @@ from frontdesk.identity.model import Caller
 from frontdesk.identity.store import BucketStore, TokenBucket
 from frontdesk.settings import Rate
 
-# A replica leases this share of a bucket at once, so that most calls need no database.
+# A replica leases this share of a bucket in one step, so that most calls need no database.
 LEASED_SHARE = 0.05
 MAX_BUCKETS = 10_000
 

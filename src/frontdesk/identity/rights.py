@@ -85,11 +85,11 @@ FALLBACK_SOURCES = frozenset({AgentIdSource.ENVIRONMENT, AgentIdSource.SINGLE_AG
 
 
 def allows_scope(scopes: frozenset[str] | None, scope: str) -> bool:
-    """Whether the scopes include this one. None allows everything, and `admin` everything of the person's records."""
+    """Whether the scopes include this one. None allows everything; `admin` allows every scope of personal records."""
     return scopes is None or scope in scopes or (MEMORY_ADMIN in scopes and scope in MEMORY_SCOPES)
 
 
-# Scopes that a turn never has: they concern other agents and people.
+# Scopes that a turn never has, because they concern other agents and people.
 OTHERS_SCOPES = frozenset({SCHEDULES_ADMIN, TOOLS_ADMIN})
 # The scopes of administrators on the pages.
 ALL_SCOPES = frozenset(SCOPES)
@@ -113,7 +113,7 @@ def intersect_scopes(one: frozenset[str] | None, other: frozenset[str] | None) -
 
 
 def require_scope(caller: Caller, scope: str) -> None:
-    """Refuse a caller whose credential has scopes, but not this one."""
+    """Raise an error if the caller's credential has scopes, but not this one."""
     if caller.scopes is not None and scope not in caller.scopes:
         raise MissingScope(scope)
 
@@ -124,15 +124,15 @@ def names_agent(caller: Caller) -> bool:
 
 
 def is_operator(caller: Caller) -> bool:
-    """Whether this is the operator: a local caller without a credential, who names nobody (see `Caller.anonymous`)."""
+    """Whether this is the operator: a local caller without credential and name (see `Caller.anonymous`)."""
     return caller.keyless and caller.user_id is None and not names_agent(caller)
 
 
 def runs_installation(caller: Caller) -> bool:
     """Whether the caller may manage everybody's agents: the operator under any name, or a caller with the scope.
 
-    Without a credential, the person at this machine is called `local`. Prompts that they scheduled for nobody count as
-    theirs.
+    Without a credential, the person at this machine is called `local`. Prompts that they scheduled without a person
+    count as theirs.
     """
     if is_operator(caller) or _is_granted(caller, INSTALLATION_ADMIN):
         return True
@@ -153,7 +153,7 @@ def is_operator_or_granted(caller: Caller, scope: str) -> bool:
 
 
 def require_operator_or_granted(caller: Caller, scope: str, what: str) -> None:
-    """For records of everybody: refuse all but the operator and callers with the scope. `what` names the records."""
+    """For records of everybody: allow only the operator and callers with the scope. `what` names the records."""
     if not is_operator_or_granted(caller, scope):
         raise Denied(f"{what} is for the operator at this machine, or a key with the scope '{scope}'")
 

@@ -49,8 +49,8 @@ log = structlog.get_logger("frontdesk.identity")
 class AgentLookup:
     """What identity needs from the agents' host.
 
-    `exists` tells whether there is such an agent, `only_agent` the id if there is exactly one, and `turn_authority` the
-    rights of the turn that an agent takes just now: the agent itself may be the caller.
+    `exists` returns whether there is such an agent, `only_agent` the id if there is exactly one, and `turn_authority`
+    the rights of the turn that an agent is taking now: the agent itself may be the caller.
     """
 
     exists: Callable[[str], Awaitable[bool]]
@@ -59,7 +59,7 @@ class AgentLookup:
 
 
 class Identity:
-    """Identifies callers. It caches keys for a moment, and callers never."""
+    """Identifies callers. It caches keys for a moment, but never callers."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Identity:
         return caller
 
     def require_agent(self, caller: Caller) -> None:
-        """Refuse a call that must be made for an agent and names none."""
+        """Raise an error for a call that needs an agent and names none."""
         if caller.agent_id is None and self.policy.require_agent:
             raise rights.missing_agent_error(caller)
 
@@ -242,7 +242,7 @@ class Identity:
         self._forget_key(key_id)
 
     async def run_housekeeping(self) -> None:
-        """Regular work that no request does."""
+        """Do the regular work that no request does."""
         await self._limiter.prune(time.time())
         await self._keyring.save_last_used()
         if time.monotonic() - self._pruned_at > PRUNE_SECONDS:

@@ -33,7 +33,7 @@ log = structlog.get_logger("frontdesk.identity")
 
 @dataclass(frozen=True, slots=True)
 class IssuerEndpoints:
-    """An issuer's endpoints for people and for codes, and the way in which it takes a client's secret."""
+    """An issuer's endpoints for people and for codes, and the method by which it takes a client's secret."""
 
     authorization_url: str
     token_url: str
@@ -41,7 +41,7 @@ class IssuerEndpoints:
 
 
 class IssuerEndpointCache:
-    """One issuer's endpoints, cached: anybody can cause a request, so the issuer itself is asked only now and then.
+    """Caches one issuer's endpoints: anybody can cause a request here, so the issuer gets only a few.
 
     `now` is monotonic seconds.
     """
@@ -103,7 +103,7 @@ ISSUER_UNAVAILABLE = "{issuer} cannot be asked right now; try again shortly, or 
 
 @dataclass(frozen=True, slots=True)
 class SignInState:
-    """What a browser carries while it signs in at an issuer: the expected state, and the secrets for its code."""
+    """The data that a browser keeps during a sign-in: the expected state, and the secrets for its code."""
 
     issuer: str
     state: str
@@ -147,7 +147,7 @@ class SignInIssuers:
         return f"{counter.authorization_url}{joined}{urlencode(asked)}", sign_in
 
     async def redeem(self, sign_in: SignInState, said: Mapping[str, str]) -> str:
-        """The token, unchecked, for the code that a browser came back with."""
+        """Exchange the code that a browser brought back for a token, which is not checked here."""
         trusted, known_as = self._find_issuer(sign_in.issuer)
         same = hmac.compare_digest(said.get("state", "").encode(), sign_in.state.encode())
         # RFC 9207: a code of one issuer must not be sent to another.
@@ -196,7 +196,7 @@ class SignInIssuers:
             with anyio.fail_after(TOTAL_SECONDS):
                 response = await self._client.send(request, stream=True, auth=auth)
                 try:
-                    # The answer to a refused code may have any format; there is no token in it.
+                    # The response to a refused code may have any format; it contains no token.
                     return await read_json_object(response) if response.is_success else {}
                 finally:
                     await response.aclose()

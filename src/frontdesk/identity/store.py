@@ -293,7 +293,7 @@ class OAuthStore:
             await connection.execute(insert(oauth_requests).values(row))
 
     async def find_request(self, id_sha256: bytes, browser_sha256: bytes, now: datetime) -> AuthorizationRequest | None:
-        """The request that this browser was asked about, if it has not expired."""
+        """The request that this browser may answer, if it has not expired."""
         wanted = select(oauth_requests).where(
             oauth_requests.c.id_sha256 == id_sha256,
             oauth_requests.c.browser_sha256 == browser_sha256,
@@ -342,7 +342,7 @@ class OAuthStore:
     async def take_refresh(
         self, token_sha256: bytes, now: datetime, holds: Callable[[LoginGrant], bool], tokens: Sequence[NewToken]
     ) -> LoginGrant | None:
-        """Replace a refresh token by new tokens. Using it twice, or by another client, ends the whole grant."""
+        """Replace a refresh token by new tokens. A second use, or a use by another client, ends the whole grant."""
         async with self._database.transaction() as connection:
             row = await _lock_token(connection, token_sha256)
             if row is None or row["kind"] != TokenKind.REFRESH:
@@ -359,7 +359,7 @@ class OAuthStore:
         return grant
 
     async def find_access_token(self, token_sha256: bytes) -> AccessToken | None:
-        """What an access token proves, until it expires."""
+        """The content of an access token that has not expired."""
         wanted = _select_tokens(
             oauth_tokens.c.token_sha256 == token_sha256,
             oauth_tokens.c.kind == TokenKind.ACCESS,

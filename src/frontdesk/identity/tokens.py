@@ -139,7 +139,7 @@ class IssuerKeys:
         return check_address((await fetch_metadata(self._client, self._issuer.issuer)).get("jwks_uri"))
 
     def _usable(self, document: Mapping[str, object]) -> KeySet:
-        """The keys that can verify tokens. Keys of an unknown kind are skipped (RFC 7517)."""
+        """The keys that can verify tokens. Keys of unknown kinds are skipped (RFC 7517)."""
         listed = document.get("keys")
         if not isinstance(listed, list):
             raise TypeError("no list of keys")
@@ -187,7 +187,7 @@ def credential_of_claims(claims: Claims, issuer: Issuer) -> Credential:
 
 
 def profile_of_claims(claims: Claims) -> Profile:
-    """The name and email address in a token. Supabase stores the name in a place of its own."""
+    """The name and email address in a token. Supabase stores the name elsewhere in the token."""
     inner = claims.get("user_metadata")
     more: Claims = cast("Claims", inner) if isinstance(inner, Mapping) else {}
     name = _claim_text(claims, "name") or _claim_text(more, "full_name") or _claim_text(more, "name")
@@ -256,7 +256,7 @@ class TokenVerifier:
         self._resources = resources
 
     async def verify(self, token: str, now: datetime, monotonic: float) -> Credential:
-        """The credential that a token proves. Raises `Unauthenticated`, which does not tell which check failed."""
+        """The credential that a token proves. Raises `Unauthenticated`, which does not say which check failed."""
         header, unproven = _decode_unverified(token)
         named = unproven.get("iss")
         known = self._issuers.get(named) if isinstance(named, str) else None
@@ -285,7 +285,7 @@ class TokenVerifier:
 
 
 def unverified_claims(token: str) -> Mapping[str, object]:
-    """The unverified claims of a token: for labels on outbound calls, never for rights. Empty if it is no JWT."""
+    """The unverified claims of a token: for labels on outbound calls, never for rights. Empty if it is not a JWT."""
     try:
         return _decode_unverified(token)[1]
     except Unauthenticated:
@@ -311,7 +311,7 @@ def _decode_part(part: str) -> Mapping[str, object]:
 
 def _check_times(claims: Mapping[str, object], now: float) -> None:
     expires, not_before = claims.get("exp"), claims.get("nbf", 0)
-    # Compared in this direction, because a NaN is neither before nor after anything.
+    # Compared in this direction because a NaN is neither before nor after any value.
     if not (isinstance(expires, int | float) and now <= expires + LEEWAY_SECONDS):
         raise Unauthenticated("The token has expired; get a new one")
     if not (isinstance(not_before, int | float) and now >= not_before - LEEWAY_SECONDS):

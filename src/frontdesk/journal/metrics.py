@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from frontdesk import __version__
 from frontdesk.journal.model import EntryKind, JournalEntry, Outcome
 
-# A second series per counter, with the time of its creation, is noise for most readers.
+# Turns off a second series per counter with the time of its creation, which most readers do not need.
 disable_created_metrics()
 
 DURATION_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -77,5 +77,5 @@ class Metrics:
 
 
 def _action_label(entry: JournalEntry) -> str:
-    """Tools are counted per server: each of possibly a hundred thousand tools would be a series of its own."""
+    """Tools are counted per server, because each of perhaps a hundred thousand tools would be a separate series."""
     return entry.action.partition("::")[0] if entry.kind is EntryKind.TOOL else entry.action

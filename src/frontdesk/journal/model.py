@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from frontdesk.identity.model import AgentIdSource, ClaimedIds
 
-# The interface of the pages. Views of figures there must not change the figures.
+# The interface name of the pages. Views of the figures must not change the figures.
 PAGES_SURFACE = "web"
 
 
@@ -33,7 +33,7 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One event: what happened, who caused it, how long it took. It holds no arguments, answers or secrets.
+    """One event: what happened, who caused it, how long it took. It contains no arguments, answers or secrets.
 
     `claimed`: the ids that a refused request claimed.
     """
@@ -55,7 +55,7 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True)
 class EntryTiming:
-    """The fields of an entry that figures are computed from."""
+    """The fields of an entry from which figures are computed."""
 
     id: int
     at: datetime
@@ -71,7 +71,7 @@ class EntryTiming:
 
 @dataclass(frozen=True, slots=True)
 class FailureSummary:
-    """How many requests failed since a moment (`at_least` so many), and the newest of them, newest first."""
+    """How many requests failed since a time (at least `at_least`), and the newest of them, newest first."""
 
     count: int = 0
     at_least: bool = False

@@ -1,4 +1,4 @@
-"""Takes journal entries in without waiting, writes them in batches, and reads them; records one call as an entry."""
+"""Queues journal entries without waiting, writes them in batches, and reads them; records one call as an entry."""
 
 import time
 from collections import deque
@@ -41,7 +41,7 @@ from frontdesk.journal.store import (
 )
 
 FLUSH_SECONDS = 0.25
-# A batch of this size is written within a few milliseconds, during which other writers wait.
+# A batch of this size is written within a few milliseconds, while other writers wait.
 BATCH_SIZE = 100
 # About 20 MB at most: no entry is lost when the database is unavailable for a minute under load.
 QUEUE_SIZE = 50_000
@@ -115,11 +115,11 @@ class Journal:
         return await self._store.latest(limit, within)
 
     async def failures(self, since: datetime, limit: int) -> FailureSummary:
-        """How many requests failed since then, and the newest of them."""
+        """The number of requests that failed since then, and the newest of them."""
         return await self._store.failures(since, limit)
 
     async def tool_use(self, query: ToolUseQuery) -> Sequence[ToolUse]:
-        """Which agents use which tools, how often and how well."""
+        """The agents that use each tool, how often and how well."""
         return await self._store.tool_use(query)
 
     async def agent_id_uses(self, agents: Sequence[str], most: int) -> Mapping[str, Sequence[AgentIdUse]]:
@@ -249,7 +249,7 @@ class CallRecord:
 
     def write(self) -> None:
         caller, outcome = self.caller, self.outcome or Outcome.FAILED
-        # A denied or limited call is recorded as a denial.
+        # A denied or rate-limited call is recorded as a denial.
         denied = self.kind is EntryKind.CALL and outcome in DENIED_OUTCOMES
         self.journal.record(
             JournalEntry(

@@ -33,7 +33,7 @@ from frontdesk.identity.model import AgentIdSource, ClaimedIds
 from frontdesk.journal.model import PAGES_SURFACE, EntryKind, EntryTiming, FailureSummary, JournalEntry, Outcome
 
 PRUNE_BATCH = 5_000
-# Writes in place let SQLite's WAL grow; a batch that is written in the writer thread checkpoints it.
+# Writes on the event loop's thread let SQLite's WAL grow; a batch written in the writer thread checkpoints it.
 BATCHES_PER_CHECKPOINT = 16
 # Failed rows are counted up to this number.
 MAX_FAILURES_COUNTED = 500
@@ -91,7 +91,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class AgentIdUse:
-    """One way in which an agent was identified recently: the source, whether it was proven, how often, when last."""
+    """One way in which an agent was identified recently: the source, whether it was proven, how often and when last."""
 
     kind: EntryKind
     source: AgentIdSource
@@ -234,7 +234,7 @@ class JournalStore:
         return [_entry_of_row(dict(row)) for row in rows]
 
     async def failures(self, since: datetime, limit: int) -> FailureSummary:
-        """How many requests failed since then, and the newest `limit` of them."""
+        """The number of requests that failed since then, and the newest `limit` of them."""
         # Written as literals, so that SQLite sees that the partial index covers the condition.
         failed = (IS_NOT_OK, journal.c.outcome == literal_column(f"'{Outcome.FAILED}'"))
         newest = select(journal).where(*failed).order_by(journal.c.id.desc()).limit(MAX_FAILURES_COUNTED).subquery()
@@ -351,7 +351,7 @@ def insert_from_select(columns: Mapping[str, str | bool | ColumnElement[Any]], *
     return insert(journal).from_select(list(columns), select(*told).where(*where))
 
 
-# What was claimed stands with the reason, and has no column of its own.
+# The claims are stored in the reason, and have no column of their own.
 _COLUMNS = tuple(field.name for field in fields(JournalEntry) if field.name != "claimed")
 _values = attrgetter(*_COLUMNS)
 CLAIM_NAMES = frozenset(field.name for field in fields(ClaimedIds))

@@ -1,6 +1,6 @@
 """Decides which models can be used, with which keys, and which of them accept images and audio.
 
-An unknown model gets text alone; `FRONTDESK_IMAGE_MODELS` names further models that accept images.
+An unknown model gets only text; `FRONTDESK_IMAGE_MODELS` names further models that accept images.
 """
 
 import re
@@ -54,7 +54,7 @@ class ModelAccess:
             return self.default
         if self.anthropic_key:
             return ANTHROPIC_DEFAULT
-        # At another address, it is not known which models are served.
+        # Another address may serve other models.
         if self.openai_key and not self.openai_url:
             return OPENAI_DEFAULT
         return OFFLINE
@@ -77,7 +77,7 @@ IMAGE_MODELS = re.compile(
     """,
     re.VERBOSE,
 )
-# Models of the same families that are made for audio or for one purpose.
+# Models of the same families that are made for audio or for a single purpose.
 NOT_IMAGE_MODELS = re.compile(r"audio|realtime|transcribe|tts|search|embedding|codex-mini")
 AUDIO_PROVIDERS = frozenset({"google", "google-cloud", "google-gla", "google-vertex"})
 AUDIO_FAMILY = "gemini"
@@ -106,6 +106,6 @@ def takes_audio_by_chat(provider: str, model: str) -> bool:
 
 
 def split_model_name(name: str) -> tuple[str, str]:
-    """Split `PROVIDER:MODEL` or `PROVIDER/MODEL`; the model is empty where the name is neither."""
+    """Split `PROVIDER:MODEL` or `PROVIDER/MODEL`; the model is empty if the name has neither form."""
     provider, _, model = name.partition(":") if ":" in name else name.partition("/")
     return provider, model

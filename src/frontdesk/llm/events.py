@@ -1,4 +1,4 @@
-"""Defines the events of a turn, the same for every agent host."""
+"""Defines the events of a turn, which are the same for every agent host."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,12 +38,12 @@ class FailureKind(StrEnum):
 
     @property
     def is_permanent(self) -> bool:
-        """Whether the same turn would fail in the same way if it were taken again."""
+        """Whether the same turn would fail in the same way again."""
         return self in (FailureKind.NOT_FOUND, FailureKind.TOO_LONG, FailureKind.INVALID)
 
 
 class ToolStatus(StrEnum):
-    """How a tool call came out."""
+    """The result status of a tool call."""
 
     OK = "ok"
     ERROR = "error"
@@ -53,7 +53,7 @@ class ToolStatus(StrEnum):
 
 
 class StepStatus(StrEnum):
-    """How far a step of a plan is."""
+    """The status of a step of a plan."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -70,7 +70,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class UserText:
-    """A text of the person: in a history, and in a turn where it came while the agent was at work."""
+    """A text of the person: in a history, or in a turn if it arrived while the agent was working."""
 
     text: str
 
@@ -108,7 +108,7 @@ class ToolArguments:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call, complete, about to run."""
+    """A complete tool call that is about to run."""
 
     call_id: str
     name: str
@@ -153,16 +153,16 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The agent's plan, whole each time it changes."""
+    """The agent's whole plan, sent each time it changes."""
 
     steps: Sequence[PlanStep]
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The usage of the turn so far; `cost_usd` is None where no price is known.
+    """The usage of the turn so far; `cost_usd` is None if no price is known.
 
-    `context_tokens` is the size of the context now, and `window` its limit; 0 where unknown.
+    `context_tokens` is the size of the context now, and `window` its limit; 0 if unknown.
     """
 
     input_tokens: int
@@ -178,7 +178,7 @@ class Usage:
 class Compacted:
     """Earlier messages were summed up to make room.
 
-    Where `by_model` is false, the summary is only the person's messages, shortened.
+    Unless `by_model` is true, the summary is only the person's messages, shortened.
     """
 
     summary: str
@@ -187,9 +187,9 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The turn could not go on; a `Done` with `StopReason.ERROR` follows.
+    """The turn failed; a `Done` with `StopReason.ERROR` follows.
 
-    `retry_after` is the number of seconds to wait, where the provider gave one.
+    `retry_after` is the number of seconds to wait, if the provider gave one.
     """
 
     trouble: FailureKind

@@ -1,5 +1,7 @@
-"""Prepares the messages of a conversation for a model: answers every call, joins requests, replaces media that the
-model does not accept by a note, and drops the oldest tool results when there is no room.
+"""Prepares the messages of a conversation for a model.
+
+It gives every call a result, joins requests, replaces media that the model does not accept by a note, and drops the
+oldest tool results if there is no room.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -48,7 +50,7 @@ def prompt_media(part: UserPromptPart) -> Sequence[BinaryContent]:
 def replace_unfit_media(messages: Sequence[ModelMessage], *, images: bool, sounds: bool) -> list[ModelMessage]:
     """The messages with notes in place of media that the model does not accept; it would refuse every later turn.
 
-    Media of a request that no model ever answered are replaced too, since they may be why.
+    Media of a request that no model ever answered are replaced too, since they may be the cause.
     """
     return [
         _replace_media(one, images, sounds, taken=not _goes_unanswered(messages, at))
@@ -59,7 +61,7 @@ def replace_unfit_media(messages: Sequence[ModelMessage], *, images: bool, sound
 
 
 def _goes_unanswered(messages: Sequence[ModelMessage], at: int) -> bool:
-    """Whether a request of the person is followed by another one, with no response between."""
+    """Whether another request of the person follows a request, with no response between them."""
     after = messages[at + 1] if at + 1 < len(messages) else None
     return isinstance(after, ModelRequest) and any(isinstance(part, UserPromptPart) for part in after.parts)
 
@@ -175,7 +177,7 @@ def repair_messages(messages: Sequence[ModelMessage], pending: Collection[str] =
 
 
 def add_request(messages: list[ModelMessage], parts: Sequence[ModelRequestPart]) -> None:
-    """Append parts; they go into the last message if that is a request."""
+    """Append parts, to the last message if that is a request."""
     if not parts:
         return
     last = messages[-1] if messages else None
@@ -211,20 +213,20 @@ def _tool_returns(message: ModelRequest) -> Sequence[ToolReturnPart]:
 
 
 def partial_response(response: ModelResponse) -> ModelResponse | None:
-    """The text of a response that broke off, without its incomplete calls; None where there is no text."""
+    """The text of an incomplete response, without its incomplete calls; None if there is no text."""
     parts = [part for part in clean_response(response).parts if isinstance(part, TextPart) and part.content]
     return replace(response, parts=parts) if parts else None
 
 
 def estimate_tokens(message: ModelMessage) -> int:
-    """A rough estimate, which is rather too high for English and code."""
+    """A rough estimate, usually too high for English and code."""
     media = sum(len(prompt_media(part)) for part in message.parts if isinstance(part, UserPromptPart))
     words = sum(len(_part_text(part)) for part in message.parts)
     return MESSAGE_TOKENS + media * MEDIA_TOKENS + words // CHARACTERS_PER_TOKEN
 
 
 def trim_messages(messages: list[ModelMessage], budget: int) -> list[ModelMessage]:
-    """Drop the oldest tool results until the messages fit; the last two messages stay as they are."""
+    """Drop the oldest tool results until the messages fit; the last two messages are not changed."""
     total = sum(map(estimate_tokens, messages))
     fit = list(messages)
     for index, message in enumerate(messages[:-2]):

@@ -26,7 +26,7 @@ ENVIRONMENT_VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]+)`")
 
 
 class ModelPool:
-    """The opened models by name, each with one connection pool for all turns, since the keys belong to Frontdesk."""
+    """The opened models by name. Each has one connection pool for all turns, since the keys belong to Frontdesk."""
 
     def __init__(self, access: ModelAccess) -> None:
         self._access = access
@@ -67,7 +67,7 @@ class ModelPool:
 
     async def _add(self, name: str) -> None:
         if name not in self._opened:
-            # In a thread, since a provider's library is slow to import.
+            # In a thread, because a provider's library is slow to import.
             model = await anyio.to_thread.run_sync(self._open, name)
             await self._clients.enter_async_context(model)
             self._opened[name] = model

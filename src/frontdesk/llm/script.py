@@ -32,7 +32,7 @@ class ScriptedCall:
 class ScriptStep:
     """One response of the model: thoughts, text and tool calls, or a failure.
 
-    `error` is the status of a refusal, `drop` breaks the connection off, and `cut` ends it without a finish reason.
+    `error` is the status of a refusal, `drop` breaks off the connection, and `cut` ends it without a finish reason.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -57,7 +57,7 @@ SCRIPT_ADAPTER = TypeAdapter(list[ScriptStep])
 
 
 def parse_script(message: str) -> Sequence[ScriptStep] | None:
-    """The script in a message; None where there is none, or it cannot be parsed."""
+    """The script in a message; None if there is none, or it cannot be parsed."""
     found = SCRIPT_MARK.search(message)
     if found is None:
         return None

@@ -44,7 +44,7 @@ ChooseStep = Callable[[Sequence[ModelMessage]], ScriptStep]
 
 
 class ScriptedModel(FunctionModel):
-    """Plays the step that `due` chooses from the messages so far."""
+    """Plays the step that `due` chooses by the messages so far."""
 
     def __init__(self, due: ChooseStep, name: str) -> None:
         def speak(messages: list[ModelMessage], _info: AgentInfo) -> AsyncGenerator[StreamPiece]:
@@ -78,7 +78,8 @@ async def play_step(step: ScriptStep, model: str) -> AsyncGenerator[StreamPiece]
     if step.error:
         raise ModelHTTPError(step.error, model)
     if not step.reasoning:
-        # The library needs a first piece, even an empty one; before a thought it would become a part of the answer.
+        # The library needs a first piece, even an empty one; before a thought, that piece would become a part of the
+        # answer.
         yield ""
     for piece in split_words(step.reasoning):
         yield {0: DeltaThinkingPart(content=piece)}
@@ -127,7 +128,7 @@ CannedReplies = Mapping[str, Sequence[ScriptStep]]
 
 
 class CannedModel(ScriptedModel):
-    """Plays the reply to the line with which the message ends; a scheduled prompt has a header before its line."""
+    """Plays the reply for the last line of the message; a scheduled prompt has a header before that line."""
 
     def __init__(self, lines: CannedReplies) -> None:
         super().__init__(partial(next_canned_step, lines), CANNED_MODEL)
@@ -156,7 +157,7 @@ def next_canned_step(lines: CannedReplies, messages: Sequence[ModelMessage]) -> 
 
 
 def _estimate_input_tokens(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> int:
-    """An estimate of the tokens that another model would get, with instructions and tools."""
+    """An estimate of the input tokens of a real model, with instructions and tools."""
     told = [part.content for part in parameters.instruction_parts or ()]
     tools = [
         f"{tool.name}{tool.description}{json.dumps(tool.parameters_json_schema)}" for tool in parameters.function_tools

@@ -27,7 +27,7 @@ Schema = Mapping[str, Any]
 def inline_definitions(schema: Schema) -> dict[str, Any]:
     """The schema with its definitions inlined, and without titles.
 
-    A definition that contains itself becomes `{}` there, which accepts anything.
+    A definition that contains itself becomes `{}`, which accepts anything.
     """
     definitions: Mapping[str, Schema] = schema.get(DEFINITIONS_KEY, {})
     return _inline_schema({key: value for key, value in schema.items() if key != DEFINITIONS_KEY}, definitions, ())
@@ -81,9 +81,9 @@ ReadsOnly = Callable[[Mapping[str, Any]], Awaitable[bool]]
 class Tool:
     """A tool that a model can call.
 
-    `run_call`, where it is set, runs in place of `run`, and gets the id of the call. `seconds` limits its time.
-    `reads_only` decides the order of calls and nothing else, since what a server says of its tools proves nothing.
-    `scope` is what the credential behind the turn needs; None where every turn may use the tool.
+    `run_call`, if set, is used instead of `run`, and also gets the id of the call. `seconds` limits its time.
+    `reads_only` affects only the order of calls, since a server's statements about its tools prove nothing. `scope` is
+    the scope that the turn's credential needs; None if every turn may use the tool.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Tool:
     scope: str | None = None
 
 
-# Gives tools for a caller, with the token of the person where there is one.
+# Gives tools for a caller, with the person's token if there is one.
 ToolProvider = Callable[[Caller, SecretStr | None], Sequence[Tool]]
 
 
@@ -107,10 +107,10 @@ C = TypeVar("C")
 async def group_calls(
     calls: Sequence[C], described: Callable[[C], tuple[Tool | None, Mapping[str, Any] | None]]
 ) -> AsyncGenerator[Sequence[C]]:
-    """Groups of calls, to be run one group after the other: a single call, or several that only read.
+    """Groups of calls that run one group after another: a single call, or several that only read.
 
     `described` gives the tool and the arguments of a call, or None. A group is formed after the one before has run,
-    since that may have changed what a tool does.
+    since that run may have changed what a tool does.
     """
     reading: list[C] = []
     for call in calls:
@@ -131,7 +131,7 @@ async def _reads_only(tool: Tool, arguments: Mapping[str, Any]) -> bool:
 
 
 async def run_tool(tool: Tool, arguments: Mapping[str, Any], call_id: str = "") -> ToolOutcome:
-    """Run a tool; an error in it becomes a result for the model, and stops nothing else."""
+    """Run a tool; an error in it becomes a result for the model, and does not stop the turn."""
     try:
         with anyio.fail_after(tool.seconds):
             if tool.run_call is not None:
@@ -189,7 +189,7 @@ def _input_schema(arguments: type[ToolInput]) -> Mapping[str, Any]:
 
 
 def describe_validation_errors(error: ValidationError) -> str:
-    """The mistakes in arguments, in words for a model; the values are not repeated."""
+    """The mistakes in arguments, in words for a model, without the values."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(
         f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg'].removeprefix('Value error, ')}"

@@ -1,4 +1,4 @@
-"""Takes one turn of a model: request, stream, tools, and again, until the model calls no more tools."""
+"""Takes one turn of a model: request, stream and run tools, repeatedly, until the model calls no more tools."""
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -73,7 +73,7 @@ from frontdesk.text import closest_name, parse_json_object, storable
 class UsageTotal:
     """The sum of usage over a turn's requests; the cost is None once a request has no known price.
 
-    `window` is the context window of the model in tokens; 0 where it is not known.
+    `window` is the context window of the model in tokens; 0 if unknown.
     """
 
     window: int = 0
@@ -105,7 +105,7 @@ def _response_cost(response: ModelResponse) -> float | None:
 MODEL_ERRORS = (AgentRunError, UserError)
 ERROR_SHOWN = 300
 
-# The narrower error stands first.
+# The narrower error comes first.
 MODEL_ERROR_TABLE: tuple[tuple[type[Exception], FailureKind, str], ...] = (
     (
         ModelAuthenticationError,
@@ -151,7 +151,7 @@ HIGH_SURROGATES = frozenset(chr(code) for code in range(0xD800, 0xDC00))
 
 
 class StreamConverter:
-    """Emits a streamed response as events; remembers which call each piece of arguments belongs to."""
+    """Converts a streamed response into events; remembers to which call each piece of arguments belongs."""
 
     def __init__(self, emit: Callable[[Event], Awaitable[None]]) -> None:
         self._emit = emit
@@ -182,7 +182,7 @@ class StreamConverter:
                 return None
 
     def _chunk(self, kind: type[TextChunk | ThoughtChunk], text: str | None) -> Event | None:
-        """A piece of text; half of a surrogate pair is held back until the other half comes."""
+        """A piece of text; half of a surrogate pair is held back until the other half arrives."""
         piece = self._halves.pop(kind, "") + (text or "")
         if piece and piece[-1] in HIGH_SURROGATES:
             piece, self._halves[kind] = piece[:-1], piece[-1]
@@ -190,7 +190,7 @@ class StreamConverter:
 
 
 def is_complete(model: Model, response: ModelResponse) -> bool:
-    """Whether a response came to its end: the model gave a finish reason, and that is not an error."""
+    """Whether a response is complete: the model gave a finish reason other than an error."""
     has_reason = RAW_FINISH_REASON in (response.provider_details or {})
     match response.finish_reason:
         case "error":
@@ -226,10 +226,9 @@ STOP_REASONS = {"length": StopReason.MAX_TOKENS, "content_filter": StopReason.RE
 class ModelTurn:
     """One turn of a model.
 
-    `store` saves messages as they arise; the caller saves what is left in `unsaved` when the turn ends. `tools` is
-    called before each request, so that the model can use a tool in the same turn in which it was attached.
-    `take_new_texts` gives what the person said meanwhile; it is called before each request but the first, and before
-    the end.
+    `store` saves messages during the turn; the caller saves those left in `unsaved` when the turn ends. `tools` is
+    called before each request, so that the model can use a tool in the turn in which it was attached. `take_new_texts`
+    returns what the person has said meanwhile; it is called before each request but the first, and before the end.
     """
 
     model: Model
@@ -257,7 +256,7 @@ class ModelTurn:
             calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
             if not calls:
                 stop = STOP_REASONS.get(response.finish_reason or "", StopReason.END_TURN)
-                # A text that comes after the last step is for the next turn.
+                # A text that arrives after the last step is for the next turn.
                 if left == 0 or stop is not StopReason.END_TURN or not await self._add_new_texts():
                     return self._ending(stop)
                 continue
@@ -270,7 +269,7 @@ class ModelTurn:
     async def resume(
         self, calls: Sequence[ToolCallPart], rejected: Mapping[str, str], approved: Collection[str]
     ) -> TurnEnd:
-        """Continue with calls that waited for approval or for a call before them; `rejected` has reasons by call id."""
+        """Continue with calls that waited for approval, or for an earlier call; `rejected` has reasons by call id."""
         self._offered = await self.tools()
         denied = [
             await self._deny(call, rejected[call.tool_call_id]) for call in calls if call.tool_call_id in rejected
@@ -291,7 +290,7 @@ class ModelTurn:
         return await self._request_approval(waiting) if waiting else None
 
     async def _add_new_texts(self) -> bool:
-        """Add what the person has said since to the messages; returns False where that is nothing."""
+        """Add the person's new texts to the messages; returns False if there are none."""
         texts = [text for text in self.take_new_texts() if text.strip()]
         for text in texts:
             message = user_message(text)
@@ -304,7 +303,7 @@ class ModelTurn:
         return bool(texts)
 
     async def _request_model(self) -> ModelResponse | None:
-        """Stream one request; the response joins the messages. Returns None for a response that broke off."""
+        """Stream one request, and add the response to the messages. Returns None for an incomplete response."""
         converter = StreamConverter(self.emit)
         self._offered = await self.tools()
         parameters = ModelRequestParameters(
@@ -322,13 +321,13 @@ class ModelTurn:
                 async for event in stream:
                     await converter.feed(event)
             except BaseException:
-                # Whatever ended the stream, the text that the person has read stays.
+                # However the stream ended, the text that the person has read is kept.
                 if (kept := partial_response(stream.get())) is not None:
                     self.unsaved.append(kept)
                 raise
             response = clean_response(stream.get())
         whole = is_complete(self.model, response)
-        # The text of a broken-off response stays; its calls may be incomplete, and do not run.
+        # The text of an incomplete response is kept; its calls may be incomplete, and do not run.
         kept = response if whole else partial_response(response)
         if kept is not None and kept.parts:
             self.messages.append(kept)
@@ -337,8 +336,8 @@ class ModelTurn:
         return response if whole else None
 
     async def _run_tools(self, calls: Sequence[ToolCallPart], denied: Sequence[ToolReturnPart] = ()) -> None:
-        """Run the calls in order, with those that only read at the same time; the results join the messages."""
-        # The calls are stored before they run, so that after a crash none runs a second time.
+        """Run the calls in order, read-only ones in parallel, and add the results to the messages."""
+        # The calls are stored before they run, so that none runs a second time after a crash.
         await self._save(*denied)
         answers: dict[str, ToolReturnPart] = {}
         failures: list[FrontdeskError] = []
@@ -348,7 +347,7 @@ class ModelTurn:
             try:
                 async with limit:
                     answers[call.tool_call_id] = answer = await self._call_tool(call, given)
-                # Stored at once: the effect of one tool must not be lost because another tool takes longer.
+                # Stored immediately: the effect of one tool must not be lost because another tool takes longer.
                 await self._save(answer)
             except FrontdeskError as error:
                 failures.append(error)
@@ -406,7 +405,7 @@ class ModelTurn:
         messages = [*self.unsaved, *([ModelRequest(parts=list(answers))] if answers else [])]
         self.unsaved = []
         if messages:
-            # Shielded: after a cancel here it would be unknown whether they were stored.
+            # Shielded: after a cancellation here, it would be unknown whether they were stored.
             with anyio.move_on_after(SAVE_SECONDS, shield=True):
                 await self.store(messages)
                 return

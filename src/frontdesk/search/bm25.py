@@ -1,18 +1,18 @@
-"""Weighs terms by BM25, keeps them in an inverted index, and adds up what speaks for a document.
+"""Weighs terms by BM25, stores them in an inverted index, and adds up the evidence for a document.
 
 Tools and memories are ranked by the same two kinds of evidence: the terms that a document shares with the query, and
-the cosine of their vectors. Each user gives its own parameters (`Bm25`, `per_term`). A term's weight depends on its own
-document alone: documents come and go without touching the others, and only a term's rarity depends on all of them.
+the cosine of their vectors. Each user gives its own parameters (`Bm25`, `per_term`). A term's weight depends only on
+its own document, so documents can be added and removed without changing others; only a term's rarity depends on all of
+them.
 
-These parts stay with their users, because they do different things:
+These parts are in the users' own modules, because they differ:
 
-- Tools are held in memory, so their `InvertedIndex` scores all of them in one pass. A person's memories lie in the
-  database, and only the blocks of the query's terms are read (`memory/search/index_store.py`).
-- A tool's score is the chance that it is the right one, by logistic regression (`tools/index.py`), because `find_tools`
-  attaches what passes a threshold. A memory's score is its share of the most that the query could find, after recency
-  and salience (`memory/search/service.py`), because a person wants the best of what
-  they noted in any case.
-- Past use, names and the clauses of a long query speak for tools only; what was noted right before and after speaks for
+- Tools are in memory, so their `InvertedIndex` scores all of them in one pass. A person's memories are in the database,
+  and only the blocks of the query's terms are read (`memory/search/index_store.py`).
+- A tool's score is the probability that it is the right one, by logistic regression (`tools/index.py`), because
+  `find_tools` attaches the tools above a threshold. A memory's score is its share of the best possible score for the
+  query, after recency and salience (`memory/search/service.py`), because a person always wants the best of their notes.
+- Past use, names and the clauses of a long query count for tools only; the notes directly before and after count for
   memories only.
 """
 
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from frontdesk.search.vectors import Floats, Mask
 
 Places: TypeAlias = NDArray[np.int64]
-# A term, and the word of the text that it stands for.
+# A term, and the word in the text that it was made from.
 Term: TypeAlias = tuple[str, str]
 
 
@@ -35,8 +35,8 @@ Term: TypeAlias = tuple[str, str]
 class TextField:
     """One part of a document.
 
-    `weight` is how much a mention counts. With `usual_length`, a mention counts less the longer the part is, by the
-    logarithm: some texts are pages long, and their words count as well.
+    `weight` is the weight of a mention. With `usual_length`, a mention weighs less the longer the part is, by the
+    logarithm: some texts are pages long, and their words should still count.
     """
 
     weight: float = 1.0
@@ -52,13 +52,13 @@ class TextField:
 class Bm25:
     """The parameters of BM25 for one kind of document.
 
-    `saturation`: a term that is mentioned so often (weighted) has half of the largest weight.
+    `saturation`: the number of (weighted) mentions that gives half of the largest weight.
     `fields`: the parts of a document, in the order in which `weigh` takes them.
-    `length_share`: how much of the saturation grows with the length of the whole document (BM25's b); 0 for none.
-    `usual_length`: the length of a document, in terms, at which it does not grow.
-    `largest_weight`: the weight of a term that is mentioned without end.
-    `unseen`: so many documents are assumed besides the known ones, none of them with a term of the query. So a term
-    that three of a handful of documents hold is still a rare one.
+    `length_share`: the share of the saturation that grows with the length of the whole document (BM25's b); 0 for none.
+    `usual_length`: the length of a document, in terms, at which the saturation does not grow.
+    `largest_weight`: the weight of a term with an unlimited number of mentions.
+    `unseen`: the number of assumed further documents without any term of the query. With these, a term in three of a
+    handful of documents still counts as rare.
     """
 
     saturation: float
@@ -82,13 +82,13 @@ class Bm25:
             yield term, word, self.largest_weight * mentioned / (mentioned + saturation)
 
     def rarity(self, held_by: float, documents: int) -> float:
-        """How well a term tells documents apart: the fewer hold it, the better. `held_by` may be an estimate."""
+        """How well a term distinguishes documents: the fewer contain it, the better. `held_by` may be an estimate."""
         others = max(documents, held_by) + self.unseen - held_by
         return math.log1p((others + 0.5) / (held_by + 0.5))
 
 
 def add_evidence(terms: Floats, cosines: Floats, per_term: float) -> Floats:
-    """Terms and cosines as one sum, in units of cosine. `per_term` is what a term of weight and rarity 1 is worth."""
+    """The sum of terms and cosines, in units of cosine. `per_term` is the value of a term of weight and rarity 1."""
     evidence = terms * np.float32(per_term)
     evidence += cosines
     return evidence
@@ -96,7 +96,7 @@ def add_evidence(terms: Floats, cosines: Floats, per_term: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class InvertedIndex:
-    """Term number t is in `rows[starts[t]:starts[t + 1]]`, in ascending order. `shown` has a word for each term."""
+    """The rows of term t are `rows[starts[t]:starts[t + 1]]`, in ascending order. `shown` has a word for each term."""
 
     numbers: dict[str, int]
     shown: list[str]
@@ -109,17 +109,17 @@ class InvertedIndex:
         return slice(0, 0) if number is None else slice(int(self.starts[number]), int(self.starts[number + 1]))
 
     def count(self, term: str, live: Mask | None) -> int:
-        """How many rows hold the term. With `live`, only those rows count."""
+        """How many rows contain the term. With `live`, only those rows count."""
         at = self._at(term)
         return at.stop - at.start if live is None else int(np.count_nonzero(live[self.rows[at]]))
 
     def add(self, scores: Floats, term: str, rarity: float) -> None:
-        """Add the term's weight times its rarity to the scores of the rows that hold it."""
+        """Add the term's weight times its rarity to the scores of the rows that contain it."""
         at = self._at(term)
         scores[self.rows[at]] += self.weights[at] * np.float32(rarity)
 
     def weight(self, term: str, row: int) -> float:
-        """The weight of the term in one row; 0 where the row does not hold it."""
+        """The weight of the term in one row; 0 if the row does not contain it."""
         at = self._at(term)
         held = self.rows[at]
         place = int(held.searchsorted(row))
@@ -150,7 +150,7 @@ def build_inverted_index(documents: Iterable[Iterable[tuple[str, str, float]]]) 
 
 
 def merge_inverted_indexes(parts: Sequence[tuple[InvertedIndex, Mask]]) -> InvertedIndex:
-    """Join the live rows of all parts, numbered anew in their order. Weights are taken over."""
+    """Join the live rows of all parts, numbered again in their order. Weights do not change."""
     kept = [_live_part(postings, live) for postings, live in parts]
     numbers, shown = _join_vocabularies(kept)
     of_part = [np.fromiter((numbers[term] for term in part.numbers), np.int64, len(part.numbers)) for part in kept]
@@ -170,7 +170,7 @@ def merge_inverted_indexes(parts: Sequence[tuple[InvertedIndex, Mask]]) -> Inver
 
 
 def _live_part(postings: InvertedIndex, live: Mask) -> InvertedIndex:
-    """The index without dead rows, and without terms that only dead rows held."""
+    """The index without dead rows, and without terms that only dead rows contained."""
     if live.all():
         return postings
     still = live[postings.rows]

@@ -1,8 +1,8 @@
-"""Stores vectors at one byte a number, and computes cosines with them.
+"""Stores vectors with one byte per number, and computes cosines with them.
 
-Both users quantise and multiply in the same way. What differs is where the bytes lie: `QuantisedVectors` is a matrix in
-memory (the tools of an installation, searched together), `NumberedVectors` is the content of a database column (the
-memories of one person, read when they are searched). Vectors that are kept exactly are packed as float16.
+Both users quantise and multiply in the same way, but store the bytes in different places: `QuantisedVectors` is a
+matrix in memory (the tools of an installation, searched together), `NumberedVectors` is the content of a database
+column (the memories of one person, read when they are searched). Unrounded vectors are packed as float16.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,9 +17,9 @@ Mask: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int32]
 
 QUANTISATION_STEPS = 127
-# The largest number of a vector of zeros, so that nothing is divided by zero.
+# Used as the largest number of a vector of zeros, to avoid a division by zero.
 MIN_LENGTH = np.float32(1e-9)
-# So many numbers are turned into floats at a time: they stay in the cache, and are too few for BLAS to start threads,
+# How many numbers are converted to floats at a time: they stay in the cache, and are too few for BLAS to start threads,
 # which cost more CPU time than they save.
 NUMBERS_AT_ONCE = 1 << 17
 
@@ -31,7 +31,7 @@ def quantise(vectors: Floats) -> tuple[Floats, Floats]:
 
 
 def cosines_of_steps(steps: NDArray[np.int8], scales: Floats, queries: Floats, rows_at_once: int) -> Floats:
-    """The cosine of each query with each row: a row of the result for each query. All vectors have length 1."""
+    """The cosine of each query with each row; the result has a row for each query. All vectors have length 1."""
     count, dimensions = steps.shape
     found = np.empty((len(queries), count), np.float32)
     block = np.empty((min(rows_at_once, count), dimensions), np.float32)
@@ -46,7 +46,7 @@ def cosines_of_steps(steps: NDArray[np.int8], scales: Floats, queries: Floats, r
 
 @dataclass(frozen=True, slots=True)
 class QuantisedVectors:
-    """A matrix in memory, a row for each document. The content of a row that is not `ready` means nothing."""
+    """A matrix in memory with a row for each document. A row that is not `ready` has no meaningful content."""
 
     steps: NDArray[np.int8]
     scales: Floats
@@ -58,7 +58,7 @@ class QuantisedVectors:
         return cls(steps, np.zeros(count, np.float32), np.zeros(count, np.bool_))
 
     def with_rows(self, rows: NDArray[np.intp], vectors: Floats) -> "QuantisedVectors":
-        """A copy with some rows set. Rows that were not ready are written in place, since no reader looks at them."""
+        """The matrix with some rows set; copied only if one of them was ready, since readers use only ready rows."""
         target = self
         if self.ready[rows].any():
             target = QuantisedVectors(self.steps.copy(), self.scales.copy(), self.ready)
@@ -69,7 +69,7 @@ class QuantisedVectors:
         return replace(target, ready=ready)
 
     def cosines(self, queries: Floats) -> Floats:
-        """The cosine of each query (a row of the result) with each document."""
+        """The cosine of each query with each document; the result has a row for each query."""
         return cosines_of_steps(self.steps, self.scales, queries, max(1, NUMBERS_AT_ONCE // self.steps.shape[1]))
 
     def cosines_of_rows(self, rows: NDArray[np.intp], queries: Floats) -> Floats:
@@ -78,7 +78,7 @@ class QuantisedVectors:
 
 
 def join_vectors(parts: Sequence[tuple[QuantisedVectors | None, Mask]]) -> QuantisedVectors | None:
-    """The live rows of all parts in their order; None where no part has vectors."""
+    """The live rows of all parts in order; None if no part has vectors."""
     dimensions = next((part.steps.shape[1] for part, _ in parts if part is not None), None)
     if dimensions is None:
         return None
@@ -116,7 +116,7 @@ class NumberedVectors:
 
     @classmethod
     def read_single(cls, numbers: Sequence[int], vectors: Sequence[bytes], dimensions: int) -> "NumberedVectors":
-        """From vectors that were stored one by one, without their numbers (`single_vectors`)."""
+        """Read vectors that were stored one by one, without their numbers (`single_vectors`)."""
         pairs = zip(numbers, vectors, strict=True)
         return cls.read((number.to_bytes(NUMBER_BYTES, "little") + vector for number, vector in pairs), dimensions)
 
@@ -145,7 +145,7 @@ class NumberedVectors:
         return cosines_of_steps(self.rows["steps"], self.rows["scale"], query[np.newaxis], PACKED_ROWS_AT_ONCE)[0]
 
     def single_vectors(self) -> list[tuple[int, bytes]]:
-        """For each vector its number, and its bytes without the number."""
+        """For each vector, its number and its bytes without the number."""
         return [(int(row["number"]), row.tobytes()[NUMBER_BYTES:]) for row in self.rows]
 
 

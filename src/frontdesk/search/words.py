@@ -1,6 +1,6 @@
 """Splits names and sentences into the terms that search compares: `getUserById` becomes "get user by id".
 
-The tokeniser of tools and of memories.
+Search in tools and search in memories both use this tokeniser.
 """
 
 import re
@@ -12,7 +12,7 @@ WORD_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^A-Za-z\d]+")
 # Scripts without spaces between words: pairs of characters are compared instead.
 UNSPACED_SCRIPT = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 STEMS_CACHED = 50_000
-# Words that people put around a request. Descriptions are terse: these would count as rare words there.
+# Words that people add to a request. Descriptions are terse, so these would count as rare words there.
 STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -60,7 +60,7 @@ def _split_run(run: str) -> Iterator[str]:
 
 @lru_cache(STEMS_CACHED)
 def stem(word: str) -> str:
-    """The word without plural, -ing and -ed: the first step of Porter's stemmer. Short words stay as they are."""
+    """The word without plural, -ing and -ed: the first step of Porter's stemmer. Short words are not changed."""
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
     found = _strip_ending(_strip_plural(word))

@@ -1,1 +1,1 @@
-"""Chat of people with agents: sessions, and replies that are told as they come to be."""
+"""Chat of people with agents: sessions, and replies that are streamed while the agent works."""

@@ -12,9 +12,9 @@ import anyio
 from frontdesk.agents.chat.model import ReplyEnded, ReplyEvent
 from frontdesk.llm.events import StopReason
 
-# A reply that ended is kept this long for a reader.
+# How long an ended reply is kept for a reader.
 REPLY_KEPT_SECONDS = 60.0
-# The last event has the whole text, so a reader who misses events before these has lost little.
+# The last event has the whole text, so a reader who misses events before these loses little.
 REPLY_KEPT_EVENTS = 20_000
 # A stream without events is closed; its client connects again, and its credential is checked again.
 IDLE_SECONDS = 600.0
@@ -37,7 +37,7 @@ class NumberedEvent:
 
 @dataclass(frozen=True, slots=True)
 class StreamPosition:
-    """The last event that a reader has; number 0 for none. `ended` is true where it was the reply's last event."""
+    """The last event that a reader has; number 0 for none. `ended`: it was the last event of its reply."""
 
     message_id: str
     number: int
@@ -45,7 +45,7 @@ class StreamPosition:
 
 
 class ChatReply:
-    """The reply to one message; `own` is true where it is made in this process, and not copied from another."""
+    """The reply to one message; `own`: this process makes it, and did not copy it from another."""
 
     def __init__(self, session_id: str, message_id: str, opened_at: datetime, *, own: bool = True) -> None:
         self.session_id = session_id
@@ -78,7 +78,7 @@ class ChatReply:
         self._changed = anyio.Event()
 
     def events_after(self, number: int) -> Sequence[NumberedEvent]:
-        """The events after this number, as far as they are kept."""
+        """The stored events after this number."""
         gone = self._count - len(self._events)
         places = range(max(number - gone, 0), len(self._events))
         return [NumberedEvent(self.message_id, gone + place + 1, self._events[place]) for place in places]
@@ -145,7 +145,7 @@ class ReplyFeed:
                 del self._replies[session_id]
 
     def close(self) -> None:
-        """No more events will come: streams send the events that there are, and end."""
+        """End the feed: streams send the events that there are, and end."""
         self._closed = True
         for following in self._followed.values():
             following.wake()
@@ -153,7 +153,7 @@ class ReplyFeed:
     async def follow(
         self, session_id: str, place: StreamPosition | None, refresh: RefreshReplies, report_read: ReportRead
     ) -> AsyncGenerator[NumberedEvent]:
-        """Stream every reply that was not sent yet, from `place` on; ends when a reply has ended and no other follows.
+        """Stream every reply that was not sent yet, from `place` on; ends when a reply ends and no other follows.
 
         `refresh` copies the replies of other replicas, and returns whether all of them are known. `report_read` gets
         each reply that was read to its end.
@@ -189,7 +189,7 @@ class ReplyFeed:
                 del self._followed[session_id]
 
     def _skipped_replies(self, session_id: str, place: StreamPosition | None) -> set[str]:
-        """The replies that a new reader does not need: those before its position, or those that were read."""
+        """The replies that a new reader does not need: those before its position, and those that were read."""
         replies = self.of(session_id)
         ids = [reply.message_id for reply in replies]
         if place is not None and place.number == 0:

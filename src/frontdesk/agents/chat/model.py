@@ -69,7 +69,7 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedMessage:
-    """An accepted message; while it is `queued` behind another reply, it is only in this process's memory."""
+    """An accepted message; while it is `queued` behind another reply, only this process's memory has it."""
 
     message_id: str
     queued: bool = False
@@ -119,7 +119,7 @@ ReplyEvent = (
 
 @dataclass(slots=True)
 class ReplyBuilder:
-    """Builds the events of a reply from a turn's events; `calls` are arguments of calls made before the turn began."""
+    """Builds the events of a reply from a turn's events; `calls` are arguments of calls from before the turn."""
 
     calls: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     _texts: list[str] = field(default_factory=list[str])
@@ -152,11 +152,11 @@ class ReplyBuilder:
 
 
 def gap_between(before: str, after: str) -> str:
-    """The separator of two texts with a tool call between: a blank line, unless they are separate already."""
+    """The separator of two texts with a tool call between them: a blank line, unless they are separated already."""
     return "" if not before or before[-1].isspace() or after.startswith("\n") else "\n\n"
 
 
-# Replicas of two releases share replies during an upgrade, so these keep the names that they are stored under.
+# Replicas of two releases share replies during an upgrade, so these stored names must not change.
 _EVENT_NAMES: dict[type[object], str] = {ToolResult: "Returned", ReplyEnded: "Ended"}
 
 

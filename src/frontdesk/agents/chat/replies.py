@@ -51,7 +51,7 @@ class OutgoingReply:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingBatch:
-    """What is written in one transaction; it is written again unchanged where it is not known whether it arrived."""
+    """The events written in one transaction; they are written again unchanged if the write's outcome is unknown."""
 
     batches: Sequence[ReplyBatch]
     ended: frozenset[str]
@@ -72,8 +72,9 @@ class ReplyReplicator:
         self._writing = anyio.Lock()
 
     async def announce(self, reply: ChatReply, user_id: str, limit: int) -> bool:
-        """Tell other replicas of a reply of ours; returns False if the person has too many under way."""
-        # Noted as ours before it is in the database, so that a copy made at this moment does not take it for another's.
+        """Announce a reply of this process to other replicas; returns False if the person has too many running."""
+        # Recorded as our own before it is in the database, so that a concurrent copy does not take it for a foreign
+        # reply.
         self._outgoing[reply.message_id] = OutgoingReply(reply)
         admitted = False
         try:
@@ -110,7 +111,7 @@ class ReplyReplicator:
             tasks.start_soon(REPLICATION.run_every, PRUNE_SECONDS, self._prune)
 
     async def flush(self) -> None:
-        """Write the events that are new since the last time."""
+        """Write the events that are new since the last write."""
         async with self._writing:
             if self._unsent is None:
                 self._unsent = _pack(self._outgoing.values())
@@ -130,7 +131,7 @@ class ReplyReplicator:
             await self._copy(self._feed.followed)
 
     async def _copy(self, sessions: Collection[str]) -> None:
-        """Copy the replies of other replicas; two copies at once add nothing twice."""
+        """Copy the replies of other replicas; two concurrent copies add nothing twice."""
         records = {record.id: record for record in await self._store.replies(sessions)}
         here = {reply.message_id: reply for session_id in sessions for reply in self._feed.of(session_id)}
         for record in records.values():
@@ -167,7 +168,7 @@ def _pack(outgoing: Iterable[OutgoingReply]) -> OutgoingBatch | None:
 
 
 def _make_batch(reply: ChatReply, events: Sequence[NumberedEvent]) -> ReplyBatch:
-    """A batch of consecutive events; a reply with an event that cannot be encoded ends there, as failed."""
+    """A batch of consecutive events; a reply with an event that cannot be encoded ends there as failed."""
     number = events[0].number
     try:
         return ReplyBatch(reply.message_id, number, dump_reply_events([each.event for each in events]))
@@ -211,8 +212,8 @@ REPLY_CLEANUP = BackgroundJob(log, "chat_replies_not_forgotten", "chat_replies_n
 class ReplyJob:
     """A reply that is being made.
 
-    Before the turn has `started`, it may wait behind another turn, or be `refused`; `settled` is set once it is known
-    which.
+    Before the turn has `started`, it may wait behind another turn, or be `refused`; `settled` is set once either is
+    known.
     """
 
     session: ChatSession
@@ -230,7 +231,7 @@ class ReplyJob:
         self.settled.set()
 
     def end(self, stop: StopReason, error: FrontdeskError | None = None) -> None:
-        """Add the last event; before the turn began, `error` is the reason why it did not."""
+        """Add the last event; if the turn has not begun, `error` is the reason."""
         if not self.started:
             self.refused = error
         self.reply.add(
@@ -241,7 +242,7 @@ class ReplyJob:
 class ReplyService:
     """Makes the replies of this process.
 
-    `interrupt` ends their turns; `shared` is given where other replicas may stream them.
+    `interrupt` ends their turns; `shared` is given if other replicas may stream them.
     """
 
     def __init__(
@@ -266,7 +267,7 @@ class ReplyService:
     ) -> AcceptedMessage:
         """Begin a reply, and wait a moment for its turn; `calls` are the calls that the prompt approves or rejects.
 
-        Raises what the host refuses in that time.
+        Raises an error by which the host refuses the turn within that time.
         """
         if self._closing:
             raise Unavailable(SERVER_STOPPING)
@@ -292,7 +293,7 @@ class ReplyService:
     async def stop(self, session: ChatSession) -> bool:
         """Stop a session's replies on all replicas, and wait for their ends; returns False if there were none."""
         here = [job for job in self._jobs.values() if job.session.id == session.id]
-        # Waiting replies first: they would begin when the running one has stopped.
+        # Waiting replies first: they would begin as soon as the running one stops.
         for job in here:
             if not job.started:
                 job.scope.cancel()
@@ -312,7 +313,7 @@ class ReplyService:
             await REPLY_CLEANUP.run_every(FORGET_SECONDS, self._forget)
 
     async def close(self) -> None:
-        """End the replies under way as interrupted; can be called again."""
+        """Interrupt the running replies; can be called again."""
         self._closing = True
         for job in self._jobs.values():
             if not job.started:
@@ -384,4 +385,4 @@ async def _refresh_nothing(_session_id: str) -> bool:
 
 
 async def _report_to_nobody(_reply: ChatReply) -> None:
-    """Without other replicas, there is nobody to tell."""
+    """Without other replicas, there is nobody to inform."""

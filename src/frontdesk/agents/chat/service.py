@@ -35,7 +35,7 @@ SESSION_PRUNING = BackgroundJob(log, "chat_sessions_not_pruned", "chat_sessions_
 
 
 class ChatService:
-    """The use cases of chat; each is for one person, the caller's user."""
+    """The use cases of chat; each works for one person, the caller's user."""
 
     def __init__(self, store: ChatSessionStore, host: AgentHost, replies: ReplyService) -> None:
         self._store = store
@@ -55,7 +55,7 @@ class ChatService:
         return SessionView(session, agent)
 
     async def view(self, caller: Caller, session_id: str) -> SessionView:
-        """A session of the caller's with its history and the calls that wait for approval."""
+        """A session of the caller, with its history and the calls that wait for approval."""
         session = await self._use_own_session(caller, rights.AGENTS_READ, session_id)
         agent = await self._agent(session.agent_id)
         said = await self._host.history(agent.id, session.conversation_id, user_id=session.user_id)
@@ -69,7 +69,7 @@ class ChatService:
         return [SessionView(one, agent) for one in sessions if (agent := agents[one.agent_id]) is not None]
 
     async def restore(self, caller: Caller, session_id: str, agent_id: str) -> bool:
-        """Reopen a session of the caller's; returns whether it had expired."""
+        """Reopen a session of the caller; returns whether it had expired."""
         user_id = _require_person(caller, rights.AGENTS_CHAT)
         now = datetime.now(UTC)
         session = await self._find(session_id)
@@ -107,7 +107,7 @@ class ChatService:
     async def approve(
         self, caller: Caller, session_id: str, approvals: Sequence[Approval], token: SecretStr | None = None
     ) -> AcceptedMessage:
-        """Approve or reject every tool call that waits, and let the agent continue."""
+        """Approve or reject every waiting tool call, and let the agent continue."""
         session = await self._use_own_session(caller, rights.AGENTS_CHAT, session_id)
         pending = await self._pending(session)
         if not pending:
@@ -124,18 +124,18 @@ class ChatService:
     async def listen(
         self, caller: Caller, session_id: str, place: StreamPosition | None
     ) -> AsyncGenerator[NumberedEvent]:
-        """Stream the replies of a session from a position on; the caller closes the stream."""
+        """Stream the replies of a session from a position; the caller closes the stream."""
         session = await self._use_own_session(caller, rights.AGENTS_READ, session_id)
         return self._replies.follow(session.id, place)
 
     async def run(self) -> None:
-        """Delete replies and sessions that are past their time, until cancelled."""
+        """Until cancelled, delete replies and sessions whose time is over."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._replies.run)
             await SESSION_PRUNING.run_every(PRUNE_SESSIONS_SECONDS, self._prune, at_once=True)
 
     async def close(self) -> None:
-        """Accept no more messages, and interrupt the replies under way; streams still get their ends."""
+        """Accept no more messages, and interrupt the running replies; their last events are still streamed."""
         await self._replies.close()
 
     async def _prune(self) -> None:
@@ -144,7 +144,7 @@ class ChatService:
     async def _use_own_session(
         self, caller: Caller, scope: str, session_id: str, foreign: FrontdeskError | None = None
     ) -> ChatSession:
-        """The caller's session, marked as used now; raises `Conflict` where its agent no longer serves them."""
+        """The caller's session, marked as used now; raises `Conflict` if its agent no longer serves the caller."""
         session = await self._find_own_session(caller, scope, session_id, foreign)
         if await self._host.agent_for_person(session.agent_id, session.user_id) != session.agent_id:
             raise Conflict("This session is with an agent that is a template now; open a new one")
@@ -153,7 +153,7 @@ class ChatService:
     async def _find_own_session(
         self, caller: Caller, scope: str, session_id: str, foreign: FrontdeskError | None = None
     ) -> ChatSession:
-        """The caller's session; for another person's it raises `foreign`, or `NotFound`."""
+        """The caller's session; for another person's session it raises `foreign`, or `NotFound`."""
         user_id = _require_person(caller, scope)
         session = await self._find(session_id)
         if session is None or not session.is_open(datetime.now(UTC)):

@@ -13,12 +13,12 @@ from frontdesk.db.engine import Database
 from frontdesk.db.schema import chat_replies, chat_sessions, chat_words
 from frontdesk.db.statements import DATABASE_TIME, lease_time
 
-# How much a session's expiry must move before it is written.
+# How far a session's expiry must move before it is written.
 MIN_EXPIRY_CHANGE = timedelta(minutes=5)
 
 
 class ChatSessionStore:
-    """Stores chat sessions, found by id; the service checks whose they are."""
+    """Stores chat sessions by id; the service checks to whom they belong."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -55,7 +55,7 @@ class ChatSessionStore:
             return [_session(row) for row in (await connection.execute(wanted)).all()]
 
     async def is_a_persons(self, agent_id: str, conversation_id: str) -> bool:
-        """Whether a chat session has this conversation of the agent."""
+        """Whether a chat session uses this conversation of the agent."""
         theirs = (chat_sessions.c.agent_id == agent_id, chat_sessions.c.conversation_id == conversation_id)
         async with self._database.read_transaction() as connection:
             return (await connection.execute(select(chat_sessions.c.id).where(*theirs).limit(1))).first() is not None
@@ -91,9 +91,10 @@ REPLY_DELETED_AFTER = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True)
 class ReplyRecord:
-    """A reply as the database has it, and when it was read there, by the database's clock as every time but one.
+    """A reply as stored in the database, with the time at which it was read.
 
-    `opened_at` is told by whoever makes the reply, and puts the replies of a session in order.
+    All times but `opened_at` are of the database's clock. The process that makes the reply gives `opened_at`, which
+    orders the replies of a session.
     """
 
     id: str
@@ -116,7 +117,7 @@ class ReplyRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReplyBatch:
-    """Consecutive events of a reply, encoded; `number` is that of the first one."""
+    """Consecutive events of a reply, encoded; `number` is the number of the first event."""
 
     message_id: str
     number: int
@@ -130,7 +131,7 @@ class ReplyStore:
         self._database = database
 
     async def add(self, reply: ChatReply, user_id: str, limit: int) -> bool:
-        """Announce a reply; returns False if its person has `limit` of them under way."""
+        """Announce a reply; returns False if its person already has `limit` running replies."""
         theirs = (chat_replies.c.user_id == user_id, ~chat_replies.c.ended)
         row = {
             "id": reply.message_id,
@@ -151,7 +152,7 @@ class ReplyStore:
         return True
 
     async def write(self, batches: Sequence[ReplyBatch], ended: Collection[str]) -> None:
-        """Add events, and mark replies as ended; a repetition changes nothing."""
+        """Add events, and mark replies as ended; a second identical call changes nothing."""
         rows = [{"message_id": one.message_id, "number": one.number, "payload": one.payload} for one in batches]
         over = update(chat_replies).where(chat_replies.c.id.in_(ended)).values(ended=True, touched_at=DATABASE_TIME)
         async with self._database.transaction() as connection:
@@ -177,7 +178,7 @@ class ReplyStore:
             ]
 
     async def touch(self, ids: Collection[str]) -> Collection[str]:
-        """Mark these replies as still being made; returns those that are to be cancelled."""
+        """Mark these replies as still running; returns those that are to be cancelled."""
         ours = chat_replies.c.id.in_(ids)
         asked = select(chat_replies.c.id).where(ours, chat_replies.c.cancel_asked)
         async with self._database.transaction() as connection:

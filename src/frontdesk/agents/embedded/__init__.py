@@ -1,1 +1,1 @@
-"""The built-in host: agents that live in the database of Frontdesk itself."""
+"""The built-in host: agents in Frontdesk's own database."""

@@ -38,7 +38,7 @@ log = structlog.get_logger("frontdesk.agents")
 class ConversationSummary:
     """A summary that stands for all messages up to `until`.
 
-    Where it is not `by_model`, it is the person's own words, shortened.
+    Unless it is `by_model`, it consists of the person's own messages, shortened.
     """
 
     summary: str
@@ -48,7 +48,7 @@ class ConversationSummary:
 
 
 def count_to_summarise(messages: Sequence[StoredMessage], window: int) -> int:
-    """How many of the oldest messages to sum up: none while they fit, else whole turns until `KEPT_SHARE` is left."""
+    """How many of the oldest messages to sum up: none if they fit, else whole turns until `KEPT_SHARE` is left."""
     sizes = [estimate_tokens(one.message) for one in messages]
     total = sum(sizes)
     if total <= window * FULL_SHARE:
@@ -71,9 +71,9 @@ def count_before_newest_turn(messages: Sequence[StoredMessage]) -> int:
 async def compact_if_full(
     model: Model, summary: str | None, messages: Sequence[StoredMessage], usage: UsageTotal
 ) -> ConversationSummary | None:
-    """Sum up the older part of a conversation that fills the model's window; returns None where it fits.
+    """Sum up the older part of a conversation that fills the model's window; returns None if it fits.
 
-    It has to get shorter in any case: where the model gives no summary, the person's messages are shortened.
+    The conversation must get shorter in any case: if the model gives no summary, the person's messages are shortened.
     """
     cut = count_to_summarise(messages, context_window(model))
     found = await summarise_oldest(model, summary, messages, cut, usage)
@@ -83,7 +83,7 @@ async def compact_if_full(
 async def summarise_oldest(
     model: Model, summary: str | None, messages: Sequence[StoredMessage], cut: int, usage: UsageTotal
 ) -> ConversationSummary | Failed | None:
-    """Sum up the `cut` oldest messages; returns None for none, or the failure of the model."""
+    """Sum up the `cut` oldest messages; returns None if there are none, or the model's failure."""
     if cut == 0:
         return None
     if model.model_name == OFFLINE:
@@ -133,7 +133,7 @@ def _log_failure(error: Exception | None, failure: Failed) -> Failed:
 
 
 def transcript(summary: str | None, old: Sequence[ModelMessage], budget: int) -> str:
-    """A conversation as plain text, each message cut to its share of the room."""
+    """A conversation as plain text, with each message cut to its share of the available length."""
     share = max(MIN_MESSAGE_CHARACTERS, budget // (len(old) + 1))
     said = [("user" if isinstance(message, ModelRequest) else "you", message_text(message)) for message in old]
     lines = [f"{who}: {text[:share]}" for who, text in said if text]
@@ -141,7 +141,7 @@ def transcript(summary: str | None, old: Sequence[ModelMessage], budget: int) ->
 
 
 def quote_person(summary: str | None, old: Sequence[ModelMessage]) -> str:
-    """A summary without a model: the earlier summary, and the person's messages, shortened."""
+    """A summary without a model: the earlier summary and the person's messages, shortened."""
     asked = [text for message in old if isinstance(message, ModelRequest) and (text := message_text(message))]
     quotes = "\n".join(f"The person said: {text[:200]}" for text in asked)[-MECHANICAL_CHARACTERS:]
     return "\n".join([*([summary[:MECHANICAL_CHARACTERS]] if summary else []), quotes])
@@ -151,7 +151,7 @@ def quote_person(summary: str | None, old: Sequence[ModelMessage]) -> str:
 class CompactionRunner:
     """Sums up a conversation on request, as a turn: no other turn runs meanwhile, and its usage is recorded.
 
-    `everyone` is true where the caller runs the installation, and may do this in any person's conversation.
+    `everyone` is true if the caller runs the installation and may do this in any person's conversation.
     """
 
     new: NewTurn
@@ -170,7 +170,7 @@ class CompactionRunner:
             model, state.summary, state.past, count_before_newest_turn(state.past), self._usage
         )
         if isinstance(summed, Failed):
-            # There is still capability, so the conversation stays as it is.
+            # The conversation still fits, so it is not changed.
             await emit(replace(summed, message=f"Nothing was summed up, and nothing has changed. {summed.message}"))
             return TurnEnd(StopReason.ERROR, usage=self.usage(), failure=summed.trouble)
         if summed is not None:

@@ -1,4 +1,4 @@
-"""Defines the state from which a turn starts, and turns stored messages into the events of a history."""
+"""Defines the state from which a turn starts, and converts stored messages into the events of a history."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class StoredMessage:
 
 
 def has_words(message: ModelMessage) -> bool:
-    """Whether this message has a text or media of the person."""
+    """Whether this message contains a text or media of the person."""
     return isinstance(message, ModelRequest) and any(isinstance(part, UserPromptPart) for part in message.parts)
 
 
@@ -66,7 +66,7 @@ def turn_starts(messages: Sequence[StoredMessage]) -> Sequence[int]:
 
 @dataclass(frozen=True, slots=True)
 class TurnSender:
-    """Who sends a turn: a person by id, or nobody; `runs` where they run the installation."""
+    """Who sends a turn: a person by id, or nobody; `runs` is true if they run the installation."""
 
     user_id: str | None
     runs: bool = False
@@ -76,8 +76,8 @@ class TurnSender:
 class TurnState:
     """The state from which a turn starts, read in one transaction.
 
-    `user_id` is the person the turn is for, whose conversation it is, and `person` their name where it is known.
-    `runs`: that person runs the agent.
+    `user_id` is the person of the turn and of the conversation; `person` is their name, if known. `runs`: that person
+    runs the agent.
     """
 
     agent: Agent
@@ -92,7 +92,7 @@ class TurnState:
     runs: bool = False
 
 
-# How a turn ends that was not cut short.
+# The stop reasons of turns that were not cut short.
 COMPLETED_STOPS = frozenset(
     {
         StopReason.END_TURN,
@@ -122,7 +122,7 @@ class EarlierAttempt:
         return "\n\n".join(text for text in texts if text)
 
     def is_newest(self, past: Sequence[StoredMessage]) -> bool:
-        """Whether these messages are the newest of the conversation, so that the turn can be continued."""
+        """Whether these messages are the newest in the conversation, so that the turn can be continued."""
         place = next((index for index, one in enumerate(past) if one.turn_id in self.turn_ids), len(past))
         return place < len(past) and all(one.turn_id in self.turn_ids for one in past[place:])
 
@@ -142,7 +142,7 @@ def build_history(messages: Sequence[StoredMessage], turns: Sequence[PastTurn]) 
     ended = {turn.id: turn for turn in turns}
     pending = {request.call_id for turn in turns for request in turn.pending}
     said = [one.message for one in messages]
-    # While a turn runs, its newest calls are under way; while a call waits for approval, those after it wait too.
+    # While a turn runs, its newest calls are running; while a call waits for approval, those after it wait too.
     underway = _newest_calls(said) if any(turn.stop is None or turn.pending for turn in turns) else set[str]()
     lost = {call.tool_call_id for call in unanswered_calls(said)} - pending - underway
     found: list[HistoryItem] = []

@@ -35,7 +35,7 @@ from frontdesk.llm.messages import make_tool_return, message_text, open_calls
 from frontdesk.text import storable
 
 NOT_RUN = "The call was not approved, and did not run."
-# Made once: every turn runs these, and to build a statement takes longer than to run it.
+# Built once: every turn runs these, and building a statement takes longer than running it.
 SELECT_CONVERSATION = select(conversations).where(
     conversations.c.id == bindparam("conversation"), conversations.c.agent_id == bindparam("agent")
 )
@@ -44,7 +44,7 @@ SELECT_MESSAGES_SINCE = (
     .where(messages.c.conversation_id == bindparam("conversation"), messages.c.id > bindparam("until"))
     .order_by(messages.c.id)
 )
-# What a person is called who has logged in here.
+# The name of a person who has logged in here.
 SELECT_PERSON_NAME = (
     select(oauth_grants.c.name)
     .where(oauth_grants.c.user_id == bindparam("person"), oauth_grants.c.name.is_not(None))
@@ -53,7 +53,7 @@ SELECT_PERSON_NAME = (
 )
 SELECT_PENDING = select(turns.c.pending).where(turns.c.lane == bindparam("lane"), turns.c.pending.is_not(None))
 INSERT_MESSAGES = insert(messages)
-# How many messages of one turn are read for a history, and how many after them.
+# The limits on the messages that a history reads: those of one turn, and those after it.
 TURN_MESSAGES = 500
 SEQUEL_MESSAGES = 10
 
@@ -91,7 +91,7 @@ class ConversationStore:
         return [Conversation(row.id, row.agent_id, row.created_at, row.title, row.user_id) for row in rows]
 
     async def require(self, agent_id: str, conversation_id: str, user_id: PersonFilter) -> None:
-        """Raises `NotFound` unless the agent has this conversation with this person."""
+        """Raise `NotFound` unless the agent has this conversation with this person."""
         async with self._database.read_transaction() as connection:
             try:
                 thread = await read_conversation(connection, agent_id, conversation_id)
@@ -109,7 +109,7 @@ class ConversationStore:
     async def read_turn_state(
         self, connection: Transaction, agent_id: str, conversation_id: str, turn_id: str, speaker: TurnSender
     ) -> TurnState:
-        """Everything a turn starts from. In another person's conversation it is that person's turn."""
+        """Read the state from which a turn starts. In another person's conversation, the turn is that person's."""
         agent = await read_agent(connection, agent_id)
         if agent is None:
             raise agent_not_found(agent_id)
@@ -143,7 +143,7 @@ class ConversationStore:
     async def find_earlier_attempt(
         self, connection: Transaction, conversation_id: str, otid: str
     ) -> EarlierAttempt | None:
-        """What became of the turns that were begun under a name; None where there were none."""
+        """The outcome of the turns that were begun under this id; None if there were none."""
         named = (turns.c.lane == conversation_lock(conversation_id), turns.c.otid == otid, ~turns.c.running)
         begun = select(turns.c.id, turns.c.stop).where(*named).order_by(turns.c.started_at)
         found = (await connection.execute(begun)).all()
@@ -172,7 +172,7 @@ class ConversationStore:
             await connection.execute(INSERT_MESSAGES, rows)
 
     def writing(self) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction for what a turn stores while it runs."""
+        """A transaction in which a running turn stores data."""
         return self._database.brief_transaction()
 
     async def pending(self, conversation_id: str) -> Sequence[ApprovalRequest]:
@@ -185,7 +185,7 @@ class ConversationStore:
         await connection.execute(_clear_pending_statement(conversation_id))
 
     async def drop_pending(self, conversation_id: str) -> bool:
-        """Give up the calls that wait for approval, and tell the model so; returns False if none waited."""
+        """Cancel the calls that wait for approval, and tell the model so; returns False if none waited."""
         lane = conversation_lock(conversation_id)
         waits = select(turns.c.id, turns.c.pending).where(turns.c.lane == lane, turns.c.pending.is_not(None))
         async with self._database.transaction() as connection:
@@ -208,7 +208,7 @@ class ConversationStore:
             await connection.execute(change.values(summary=summary, summary_until=until))
 
     async def newest(self, conversation_id: str, limit: int) -> tuple[Sequence[StoredMessage], Sequence[PastTurn]]:
-        """The newest messages in order, and the turns of the conversation's end."""
+        """The newest messages in order, and the turns at the end of the conversation."""
         wanted = (
             select(messages)
             .where(messages.c.conversation_id == conversation_id)
@@ -229,7 +229,7 @@ class ConversationStore:
     async def messages_of_turn(
         self, conversation_id: str, turn_id: str
     ) -> tuple[Sequence[StoredMessage], Sequence[PastTurn]]:
-        """A turn's messages in order, and those after it, in which calls that waited were answered."""
+        """A turn's messages in order, and those after it that answer its waiting calls."""
         here = messages.c.conversation_id == conversation_id
         theirs = (
             select(messages).where(here, messages.c.turn_id == turn_id).order_by(messages.c.id).limit(TURN_MESSAGES)
@@ -253,7 +253,7 @@ class ConversationStore:
     async def search(
         self, agent_id: str, user_id: str | None, query: str, limit: int
     ) -> Sequence[tuple[datetime, ModelMessage]]:
-        """Messages of an agent's conversations with one person that hold every word of a query, the newest first."""
+        """Messages of an agent's conversations with one person that contain every word of a query, the newest first."""
         theirs = select(conversations.c.id).where(
             conversations.c.agent_id == agent_id, conversations.c.user_id.is_not_distinct_from(user_id)
         )
@@ -268,7 +268,7 @@ class ConversationStore:
 
 
 def fold_case(text: str) -> str:
-    """A text in the form that is searched; SQLite folds case only in ASCII."""
+    """A text in the form that is searched; SQLite folds the case of ASCII letters only."""
     return storable(text).casefold()
 
 
@@ -284,7 +284,7 @@ def conversation_not_found(agent_id: str, conversation_id: str) -> NotFound:
 
 
 async def _create_first(connection: Transaction, agent_id: str, conversation_id: str, user_id: str | None) -> None:
-    """Create a person's first conversation with its first message; the turn's lock keeps others from doing the same."""
+    """Create a person's first conversation with its first message; the turn's lock prevents a second one."""
     if user_id is None or conversation_id != first_conversation_id(agent_id, user_id):
         return
     given = _parameters(conversation_id, agent=agent_id)
@@ -301,7 +301,7 @@ async def read_messages(
     connection: Transaction, wanted: Select[tuple[object, ...]], given: Mapping[str, object] | None = None
 ) -> Sequence[StoredMessage]:
     rows = (await connection.execute(wanted, given)).all()
-    # Reading one array is many times faster than reading as many single messages.
+    # Reading one array is many times faster than reading that many single messages.
     said = ModelMessagesTypeAdapter.validate_json(f"[{','.join(row.payload for row in rows)}]")
     return [StoredMessage(row.id, row.turn_id, row.at, message) for row, message in zip(rows, said, strict=True)]
 
@@ -372,7 +372,7 @@ async def _delete_turns(connection: Transaction, conversation_id: str, first: in
     here = messages.c.conversation_id == conversation_id
     await connection.execute(delete(messages).where(here, messages.c.id >= first))
     await connection.execute(delete(turns).where(turns.c.id.in_(turn_ids)))
-    # A summary that covers deleted messages is deleted too; the other messages that it covered are still there.
+    # A summary that covers deleted messages is deleted too; the other messages that it covered still exist.
     told = (conversations.c.id == conversation_id, conversations.c.summary_until >= first)
     await connection.execute(update(conversations).where(*told).values(summary=None, summary_until=0))
 

@@ -73,14 +73,14 @@ class EmbeddedHost:
         self._resources: HostResources | None = None
 
     async def resources(self) -> "HostResources":
-        """The parts that need the model library; imported in a thread on first use, which takes a second or more."""
+        """The parts that need the model library, which a thread imports on first use; that takes a second or more."""
         if self._resources is None:
             await anyio.to_thread.run_sync(import_module, RESOURCES_MODULE)
             self._resources = self._resources or self._open_resources()
         return self._resources
 
     async def warm_up(self) -> None:
-        """Import what turns need, in threads, so that the first turn need not wait; only if there are agents."""
+        """If there are agents, import in threads what turns need, so that the first turn need not wait."""
         with suppress(Unavailable):
             if await self._agents.list(1):
                 await self.resources()
@@ -110,10 +110,10 @@ class EmbeddedHost:
         if not await self._agents.delete(agent_id):
             raise agent_not_found(agent_id)
 
-    async def agent_for_person(self, agent_id: str, user_id: str | None) -> str:  # noqa: ARG002 - the port's
+    async def agent_for_person(self, agent_id: str, user_id: str | None) -> str:  # noqa: ARG002 - required by the port
         return agent_id
 
-    async def agents_of_others(self, user_id: str) -> Collection[str]:  # noqa: ARG002 - the port's
+    async def agents_of_others(self, user_id: str) -> Collection[str]:  # noqa: ARG002 - required by the port
         return ()
 
     async def start_conversation(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
@@ -142,7 +142,7 @@ class EmbeddedHost:
                 yield event
 
     async def _continue_as_person(self, prompt: Prompt, lane: str, conversation: str) -> Prompt:
-        """The prompt in the name of the person whose turn waits; calls that can never continue are given up."""
+        """The prompt in the name of the person whose turn waits; calls that can never continue are cancelled."""
         runs = prompt.runs or runs_installation(prompt.caller)
         whose = EVERYONE if runs else prompt.caller.user_id
         await _require_conversation(await self.resources(), prompt.agent_id, conversation, whose)
@@ -246,7 +246,7 @@ class EmbeddedHost:
         return ToolChange(list(new), gone, had_not | failed)
 
     async def host_tools(self) -> Sequence[HeldTool]:
-        """None: the tools of the host itself belong to every agent."""
+        """None: every agent has the host's own tools."""
         return ()
 
     @property
@@ -255,7 +255,7 @@ class EmbeddedHost:
 
     async def models(self) -> Sequence[ModelChoice]:
         resources = await self.resources()
-        # In a thread, as this imports the providers' libraries.
+        # In a thread, because this imports the providers' libraries.
         return await anyio.to_thread.run_sync(resources.model_choices)
 
     async def fork(self, agent_id: str, conversation_id: str | None, user_id: str | None = None) -> Conversation:
@@ -299,7 +299,7 @@ class EmbeddedHost:
             await self._resources.models.close()
 
     async def _described(self, tool: HeldTool) -> AttachedTool:
-        """A tool with its description and parameters, from its server where they are missing."""
+        """A tool with its description and parameters, read from its server if they are missing."""
         if tool.parameters is None:
             return await self._tool_binder.read_from_server(tool)
         server, remote = tool.server or "", tool.remote_name or ""

@@ -1,4 +1,4 @@
-"""Gives every built-in agent tools for its memory, for search in its conversations, and for a plan."""
+"""The tools of every built-in agent: for its memory, for search in its conversations, and for a plan."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from frontdesk.llm.tools import Tool, ToolInput, ToolOutcome, typed_tool
 
 
 class MemoryInsertInput(ToolInput):
-    """Add to a block."""
+    """The arguments of a tool that adds a text to a block."""
 
     label: str = Field(description="The block's label")
     new_string: str = Field(description="The text to add, as a line of its own")
@@ -26,7 +26,7 @@ class MemoryInsertInput(ToolInput):
 
 
 class MemoryReplaceInput(ToolInput):
-    """Replace a passage."""
+    """The arguments of a tool that replaces a passage."""
 
     label: str = Field(description="The block's label")
     old_string: str = Field(min_length=1, description="The passage, exactly as it stands, once in the block")
@@ -34,7 +34,7 @@ class MemoryReplaceInput(ToolInput):
 
 
 class MemoryRethinkInput(ToolInput):
-    """Write a block anew."""
+    """The arguments of a tool that replaces a block's whole text."""
 
     label: str = Field(description="The block's label")
     new_memory: str = Field(description="The block's whole new text")
@@ -42,10 +42,10 @@ class MemoryRethinkInput(ToolInput):
 
 @dataclass(slots=True)
 class MemoryTools:
-    """The memory blocks of one turn for one person; an edit is stored at once, and the next request shows it.
+    """The memory blocks of one turn for one person; an edit is stored immediately, and the next request shows it.
 
-    `runs` is true where the turn acts for a person who runs the agent. `guard` keeps a turn that was given up from
-    writing.
+    `runs` is true if the turn acts for a person who runs the agent. `guard` stops the writes of a turn that another
+    process took over.
     """
 
     store: AgentStore
@@ -56,7 +56,7 @@ class MemoryTools:
     blocks: dict[str, MemoryBlock] = field(default_factory=dict[str, MemoryBlock])
 
     def render(self) -> str:
-        """The blocks for the instructions."""
+        """The blocks as text for the instructions."""
         return "\n".join(
             f'<block label="{block.label}" limit="{block.limit}"{" read_only" if block.read_only else ""}>\n'
             f"{block.value}\n</block>"

@@ -24,7 +24,7 @@ MAX_MODELS = 40
 EFFORTS = ("low", "medium", "high")
 VERSION = re.compile(r"(?:(?<=[-o])|^)(\d{1,2})(?:[.-](\d{1,2}))?(?![\d])")
 DATED_NAME = re.compile(r"-(?:\d{4}|\d{8}|\d{4}-\d{2}-\d{2})$")
-# Aliases, models for one purpose, and models that others have replaced.
+# Aliases, models for a single purpose, and models that were replaced by newer ones.
 LEFT_OUT = re.compile(
     r"latest|preview|search|research|computer-use|realtime|image|embedding|transcribe|tts|gpt-3|gpt-4(?![.o])"
 )
@@ -33,7 +33,7 @@ ModelProfile = Callable[[str], Mapping[str, Any]]
 
 
 def list_model_choices(access: ModelAccess, known: Sequence[str], profile: ModelProfile) -> Sequence[ModelChoice]:
-    """The models to choose from, the default first; `profile` says what the library knows of a model."""
+    """The models to choose from, the default first; `profile` gives the library's description of a model."""
     providers = _providers(access)
     others = [name for provider in providers for name in newest_models(known, provider)[: MAX_MODELS // len(providers)]]
     names = list(dict.fromkeys([access.default_model, *others]))
@@ -48,7 +48,7 @@ def newest_models(known: Sequence[str], provider: str) -> Sequence[str]:
 
 
 def _providers(access: ModelAccess) -> Sequence[str]:
-    # At another address, it is not known which models are served.
+    # Another address may serve other models.
     openai = ["openai"] if access.openai_key and not access.openai_url else []
     anthropic = ["anthropic"] if access.anthropic_key else []
     found = [*anthropic, *openai]
@@ -102,7 +102,7 @@ class HostResources:
         return TurnWork(runner.begin, runner.run, spent=runner.usage)
 
     def model_choices(self) -> Sequence[ModelChoice]:
-        """The models that a turn may be taken with."""
+        """The models that a turn may use."""
         return list_model_choices(self._access, known_model_names(), model_profile)
 
     async def recent_history(self, conversation_id: str, limit: int) -> Sequence[HistoryItem]:

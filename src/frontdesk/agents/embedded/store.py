@@ -1,4 +1,4 @@
-"""Stores built-in agents, their memory blocks and the tools that they hold."""
+"""Stores built-in agents, their memory blocks and their attached tools."""
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -55,10 +55,10 @@ def conversation_lock(conversation_id: str) -> str:
     return f"conversation:{conversation_id}"
 
 
-# Made once: every turn runs these, and building a statement takes longer than running it.
+# Built once: every turn runs these, and building a statement takes longer than running it.
 AGENT_ID_PARAMETER = bindparam("agent_id", type_=String())
 SELECT_AGENT = select(agents).where(agents.c.id == AGENT_ID_PARAMETER)
-# Blocks, each with the person's own text where there is one.
+# Blocks, each with the person's own text if there is one.
 SELECT_BLOCKS = (
     select(blocks, person_blocks.c.value.label("own"))
     .select_from(
@@ -166,10 +166,10 @@ class AgentStore:
         runs: bool = True,
         guard: EditGuard | None = None,
     ) -> tuple[MemoryBlock, MemoryBlock]:
-        """Change a block's value by its rules; (before, after). Nobody else's change can come between.
+        """Change a block's value by its rules; returns (before, after). No other change can come between.
 
-        Of a block that is per person a person's own row is written, and for EVERYONE what a person begins with. What
-        `guard` raises keeps the change from being made.
+        In a per-person block, this writes the person's own row, or for EVERYONE the initial value for new people. An
+        exception from `guard` prevents the change.
         """
         mine = (blocks.c.agent_id == agent_id, blocks.c.label == label)
         async with self._database.transaction() as connection:
@@ -199,7 +199,7 @@ class AgentStore:
         return memory[label]
 
     async def people(self, agent_id: str) -> Sequence[str]:
-        """The people who have a text of their own in one of the agent's blocks."""
+        """The people who have their own text in one of the agent's blocks."""
         theirs = (person_blocks.c.agent_id == agent_id, person_blocks.c.user_id != "")
         wanted = select(person_blocks.c.user_id).where(*theirs).distinct().order_by(person_blocks.c.user_id)
         async with self._database.read_transaction() as connection:
@@ -224,13 +224,13 @@ class AgentStore:
     async def change_tools(
         self, agent_id: str, attach: Sequence[AttachedTool], detach: Sequence[str], now: datetime
     ) -> Sequence[str]:
-        """Take tools from an agent and give it others, in place of those of the same names; the names it had to lose.
+        """Detach and attach tools of an agent; returns the names that were only detached.
 
-        All at once, so that whoever reads them sees the agent's tools as they were or as they are to be.
+        A new tool replaces one of the same name. One transaction: readers see all of the changes or none.
         """
         new = {tool.name: tool for tool in attach}
         async with self._database.brief_transaction() as connection:
-            # Locked until the end of the transaction, so that two changes of one agent's tools follow each other.
+            # Locked until the end of the transaction, so that two changes to one agent's tools follow each other.
             if (await connection.execute(LOCK_AGENT, {"agent_id": agent_id})).one_or_none() is None:
                 raise agent_not_found(agent_id)
             rows = (await connection.execute(SELECT_TOOL_TIMES, {"agent_id": agent_id})).all()
@@ -284,7 +284,7 @@ async def _prune_versions(connection: Transaction, agent_id: str, label: str, ro
 
 
 def _row_user(block: MemoryBlock, user_id: PersonFilter) -> str | None:
-    """The person whose row of a block is meant; None for the shared row."""
+    """The person whose row of a block is used; None for the shared row."""
     return None if user_id is EVERYONE or not is_per_person(block) else block_row_user(user_id)
 
 
@@ -302,7 +302,7 @@ async def read_agent(connection: Transaction, agent_id: str) -> Agent | None:
 async def read_blocks(
     connection: Transaction, agent_id: str, user_id: PersonFilter = None, *, runs: bool = True
 ) -> Sequence[MemoryBlock]:
-    """The memory in a person's turns; blocks that they may not change are marked as read-only."""
+    """The memory in a person's turns; blocks that the person may not change are marked as read-only."""
     row = None if user_id is EVERYONE else block_row_user(user_id)
     found = [_block(one) for one in (await connection.execute(SELECT_BLOCKS, {"agent_id": agent_id, "row": row})).all()]
     return [block if may_change_block(block, runs=runs) else replace(block, read_only=True) for block in found]

@@ -26,7 +26,7 @@ CallServerTool = Callable[[Caller, str, str, Mapping[str, Any], SecretStr | None
 class ToolBinder:
     """Makes tools for a turn that call MCP servers in the name of its caller.
 
-    `call` calls a tool of a server for a caller. `reads_only` tells whether a tool is known to change nothing.
+    `call` calls a tool of a server for a caller. `reads_only` returns whether a tool is known to change nothing.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class ToolBinder:
         self._reads_only = reads_only
 
     def bind(self, tools: Sequence[AttachedTool], caller: Caller, token: SecretStr | None) -> Sequence[Tool]:
-        """These tools, for one turn of this caller."""
+        """Make these tools for one turn of this caller."""
         return [
             Tool(
                 tool.name,
@@ -53,7 +53,7 @@ class ToolBinder:
         ]
 
     async def read_from_server(self, wanted: HeldTool) -> AttachedTool:
-        """The tool as its server describes it now."""
+        """The tool as its server describes it at present."""
         server = self._servers.get(wanted.server or "")
         if server is None:
             said = not_found_message(
@@ -87,8 +87,8 @@ class ToolBinder:
 class TurnTools:
     """The tools of one turn.
 
-    `fixed` stay the same for the whole turn. `held` are the tools attached to the agent, read when the store's count
-    of changes was `seen`. Tools in `approval_names` need approval in this turn.
+    `fixed` stay the same for the whole turn. `held` are the tools attached to the agent; they were read when the
+    store's count of changes was `seen`. Tools in `approval_names` need approval in this turn.
     """
 
     agents: AgentStore
@@ -100,7 +100,7 @@ class TurnTools:
     approval_names: frozenset[str] = frozenset()
 
     async def tools(self) -> Mapping[str, Tool]:
-        """All tools now. New ones come last, so that the provider's cache stays valid up to them."""
+        """All present tools. New ones come last, so that the provider's cache stays valid up to them."""
         changes = self.agents.changes
         if changes != self.seen:
             found = tools_by_name(self.bind(await self.agents.tools(self.agent_id)))

@@ -43,7 +43,7 @@ BASE_INSTRUCTIONS = (
 
 @dataclass(slots=True)
 class TurnRunner:
-    """Begins, runs and ends one turn; `end` stores what the run left unsaved, however it ended."""
+    """Begins, runs and ends one turn; `end` stores the run's unsaved messages after any ending."""
 
     prompt: Prompt
     new: NewTurn
@@ -59,7 +59,7 @@ class TurnRunner:
     _known: EarlierAttempt | None = field(default=None, init=False)
 
     async def begin(self, connection: Transaction) -> TurnState:
-        """In the transaction that claims the turn: check the prompt, read the state, store the prompt's message."""
+        """In the transaction that claims the turn: check the prompt, read the state, and store the prompt's message."""
         prompt = self.prompt
         _check_prompt(prompt)
         self._changes = self.agents.changes
@@ -75,9 +75,9 @@ class TurnRunner:
         return state
 
     async def _open(self, connection: Transaction, state: TurnState, text: str) -> None:
-        """Store the message that the turn begins with.
+        """Store the message that begins the turn.
 
-        A prompt that was sent before is not stored twice: a completed turn is repeated, an interrupted one continued.
+        A prompt that is sent again is not stored twice: a completed turn is repeated, an interrupted one continued.
         """
         prompt, thread = self.prompt, state.conversation_id
         earlier = (
@@ -152,7 +152,7 @@ class TurnRunner:
         return summed.summary, summed.rest
 
     async def end(self, connection: Transaction) -> None:
-        """In the transaction that records the ending: store the messages that are not stored yet."""
+        """In the transaction that records the end: store the messages that are not stored yet."""
         if self._turn is not None and self._turn.unsaved:
             await self.conversations.append(connection, self.new.conversation_id, self.new.id, self._turn.unsaved)
             self._turn.unsaved = []
@@ -166,10 +166,10 @@ class TurnRunner:
             await self.conversations.append(transaction, self.new.conversation_id, self.new.id, messages)
 
     def _turn_tools(self, state: TurnState, memory: MemoryTools) -> TurnTools:
-        """The agent's own tools, the prompt's tools, and the tools attached to the agent; no two share a name."""
+        """The agent's own tools, the prompt's tools, and the attached tools; no two share a name."""
         caller, token = replace(self.prompt.agent_caller, user_id=state.user_id), self.prompt.user_token
         if state.user_id != self.prompt.caller.user_id:
-            # The conversation is another person's, so the caller's token is not used in it.
+            # The conversation belongs to another person, so the caller's token is not used in it.
             token = None
         search = conversation_search(self.conversations, state.agent.id, state.user_id)
         every = [*memory.tools(), search, update_plan(), *self.own_tools(caller, token)]
@@ -187,14 +187,14 @@ class TurnRunner:
 
 
 async def _repeat_answer(earlier: EarlierAttempt, emit: Emit) -> TurnEnd:
-    """The turn was taken before; emit its answer again."""
+    """Send the answer of a completed turn again."""
     if earlier.answer:
         await emit(TextChunk(earlier.answer))
     return TurnEnd(earlier.stop)
 
 
 def build_instructions(state: TurnState, memory: MemoryTools, summary: str | None, context: str = "") -> str:
-    """The system instructions; what changes least comes first, for the provider's cache."""
+    """The system instructions; the parts that change least come first, for the provider's cache."""
     about = f"Your name is {state.agent.name}. {state.agent.description}".strip()
     earlier = f"\n\nEarlier in this conversation:\n{summary}" if summary else ""
     today = f"Today is {datetime.now(UTC):%A, %d %B %Y} (UTC)."
@@ -203,7 +203,7 @@ def build_instructions(state: TurnState, memory: MemoryTools, summary: str | Non
 
 
 def describe_person(state: TurnState) -> str:
-    """Tells the model for whom it works; names and ids are JSON strings, so that they cannot pass for instructions."""
+    """Tell the model for whom it works; names and ids are JSON strings, so they cannot pass for instructions."""
     theirs = [block.label for block in state.blocks if block.per_person]
     if state.user_id is None:
         return "You work for nobody in particular now: this conversation names no person."
@@ -223,7 +223,7 @@ def _check_prompt(prompt: Prompt) -> None:
 
 
 def _check_media(prompt: Prompt, name: str, models: ModelPool) -> tuple[bool, bool]:
-    """Whether the model accepts images and audio; raises `Invalid` where the prompt has media that it does not."""
+    """Whether the model accepts images and audio; raises `Invalid` if the prompt has media that it does not accept."""
     images, sounds = models.accepted_media(name)
     kinds = {one.mime for one in prompt.media}
     if kinds & IMAGE_TYPES and not images:

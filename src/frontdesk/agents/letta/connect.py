@@ -32,8 +32,9 @@ UNDO_SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class ConnectRequest:
-    """What to make known, and to whom. `tools` are the names of all tools behind `url`, of which `handed` are given to
-    the agents; all of them where that is None.
+    """What to register, and for which agents.
+
+    `tools` are the names of all tools behind `url`. The agents get the tools in `handed`, or all of them if it is None.
     """
 
     url: str
@@ -46,7 +47,7 @@ class ConnectRequest:
 
 @dataclass(frozen=True, slots=True)
 class AgentConnectResult:
-    """What was done for an agent: whether it got a new key, and which tools."""
+    """What was done for one agent: whether it got a new key, and its tools."""
 
     id: str
     name: str
@@ -56,7 +57,7 @@ class AgentConnectResult:
 
 @dataclass(frozen=True, slots=True)
 class ConnectResult:
-    """What is so now."""
+    """The state after a connect."""
 
     created: bool
     tools: Sequence[str]
@@ -64,7 +65,7 @@ class ConnectResult:
 
 
 class LettaConnector:
-    """Doing it twice changes nothing the second time."""
+    """Connects agents; a second identical run changes nothing."""
 
     def __init__(self, host: LettaHost, identity: Identity, store: KeyStore) -> None:
         self._server = host.server
@@ -84,7 +85,7 @@ class LettaConnector:
         return ConnectResult(known is None, sorted(tools), done)
 
     async def _agent(self, given: str) -> AgentState:
-        """An agent by its id, or by its name where only one has it."""
+        """Find an agent by its id, or by its name if only one agent has that name."""
         with self._server.translating_errors(f"agent '{given}'"):
             if given.startswith("agent-"):
                 return await self._client.agents.retrieve(given, include=["agent.secrets", "agent.tools"])
@@ -103,7 +104,7 @@ class LettaConnector:
         return next((server for server in found if isinstance(server, StreamableHTTPMcpServer)), None)
 
     async def _check_names(self, wanted: ConnectRequest) -> None:
-        """Tool names are unique on a Letta server: ours would take the place of others' for every agent there."""
+        """Tool names are unique on a Letta server: our tools would replace those of others for every agent there."""
         for name in wanted.tools:
             with self._server.translating_errors(f"tool '{name}'"):
                 page = await self._client.tools.list(name=name, limit=1)
@@ -117,7 +118,7 @@ class LettaConnector:
                     )
 
     async def _register(self, wanted: ConnectRequest, known: StreamableHTTPMcpServer | None) -> Mapping[str, str]:
-        """Have the server as it should be; the tools that Letta read there."""
+        """Register or update the server at Letta; returns the tools that Letta read there."""
         scopes = frozenset({rights.IDENTITY_READ})
         if known is None:
             async with (
@@ -136,7 +137,7 @@ class LettaConnector:
 
     @asynccontextmanager
     async def _created(self, wanted: ConnectRequest, key: str) -> AsyncGenerator[str]:
-        """The id of a new registration, which stays if Letta can read the tools."""
+        """The id of a new registration, which stays only if Letta can read the tools."""
         about = f"MCP server '{wanted.name}'"
         with explain_unreachable(wanted.url), self._server.translating_errors(about):
             made = await self._client.mcp_servers.create(
@@ -166,7 +167,7 @@ class LettaConnector:
             )
 
     async def _tools(self, wanted: ConnectRequest, server_id: str) -> Mapping[str, str]:
-        """Our tools as Letta has them now, name to id. Only a refresh says whether Letta reaches us."""
+        """Our tools as Letta has them now, ids by name. Only a refresh shows whether Letta reaches us."""
         with explain_unreachable(wanted.url), self._server.translating_errors(f"way to {wanted.url}"):
             await self._client.mcp_servers.refresh(server_id)
             tools = await self._client.mcp_servers.tools.list(server_id)
@@ -195,7 +196,7 @@ class LettaConnector:
     async def _new_key(
         self, agent_id: str, old: ApiKey | None, scopes: frozenset[str] | None = None
     ) -> AsyncGenerator[str]:
-        """A key that stays if Letta took it, and then ends the one it replaces."""
+        """A new key that stays only if Letta took it, and then replaces the old one."""
         replaced = None if old is None else old.id
         made, text = await self._identity.create_key(
             name=KEY_NAME, agent_id=agent_id, user_id=None, scopes=scopes, replaces=replaced
@@ -207,7 +208,7 @@ class LettaConnector:
                 await self._identity.revoke_key(made.id)
             raise
         if old is not None:
-            # Not revoked: what the agent planned with it goes on with the new one.
+            # The old key is not revoked: tasks that the agent planned with it continue with the new key.
             await self._identity.expire_replaced_key(old.id)
 
     async def _working(self, text: str | None, agent_id: str) -> ApiKey | None:

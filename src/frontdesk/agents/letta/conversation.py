@@ -32,15 +32,15 @@ from frontdesk.llm.tools import Tool
 IDLE_WAIT_SECONDS = 300
 IDLE_PAUSES = (0.2, 0.2, 0.3, 0.5, 1.0)
 RUNS = 100
-# A server that died left its runs behind as running, for ever.
+# A server that crashed leaves its runs marked as running for ever.
 STALE_AFTER = timedelta(minutes=15)
 
 
 async def wait_until_idle(server: LettaServer, agent_id: str, looks: Sequence[float] = (0.0,)) -> str | None:
-    """The conversation in which the agent was at work, once that work has ended; None is its own first one.
+    """Wait until the agent's running work ends; returns its conversation, None for the agent's first one.
 
-    Runs that begin while we wait are not waited for: one after the other, they might go on for ever. With more than
-    one of `looks`, which are pauses, also a run is found that has only just been asked for.
+    Runs that begin during the wait are ignored, because they could follow each other for ever. `looks` are pauses
+    before each look; several of them also find a run that was requested only just now.
     """
     under_way = await _find_active_runs(server, agent_id, looks)
     if not under_way:
@@ -86,13 +86,13 @@ DEFAULT_CONVERSATION = "default"
 SEARCHED_MESSAGES = 500
 MESSAGE_PAGE = 1000
 TOO_LITTLE = "failed to reduce the number of messages"
-# A run that has only just been asked for may not be listed yet.
+# A run that was requested only just now may not be listed yet.
 NEW_RUN_PAUSES = (0.0, 0.2, 0.4, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentSetup:
-    """What an agent thinks with, how many tokens that takes in (0 where unknown), and its memory."""
+    """The agent's model, its context window in tokens (0 where unknown), and its memory."""
 
     model: str | None
     window: int
@@ -101,7 +101,7 @@ class AgentSetup:
 
 @dataclass(frozen=True, slots=True)
 class ConversationClient:
-    """`conversation_id` None is the agent's own first conversation."""
+    """Uses one conversation; `conversation_id` None is the agent's own first one."""
 
     server: LettaServer
     agent_id: str
@@ -120,7 +120,7 @@ class ConversationClient:
     async def open(
         self, messages: Sequence[LettaInput], tools: Sequence[Tool], max_steps: int, model: str | None = None
     ) -> AsyncStream[LettaStreamingResponse]:
-        """Begin a run, with another model than the agent's where one is named; its messages follow as they come."""
+        """Begin a run, with `model` instead of the agent's if given; returns the stream of its messages."""
         offered = [client_tool(tool) for tool in tools] or omit
         if self.conversation_id is None:
             return await self.server.streaming.agents.messages.create(
@@ -145,7 +145,7 @@ class ConversationClient:
         )
 
     async def pending(self) -> list[ApprovalRequest]:
-        """What waits for approval; `NotFound` where there is no such agent or conversation."""
+        """The calls that wait for approval; raises `NotFound` if the agent or conversation is missing."""
         client = self.server.client
         with self.server.translating_errors(self.about):
             if self.conversation_id is None:
@@ -161,7 +161,7 @@ class ConversationClient:
         ]
 
     async def held_back(self) -> list[ToolCall]:
-        """The calls of Letta's own tools that run as soon as what waits beside them is answered."""
+        """The calls of Letta's own tools that run as soon as the waiting calls beside them are answered."""
         return [
             ToolCall(call.tool_call_id or "", call.name or "", arguments_of(call.arguments or ""))
             for message in await self.recent(2)
@@ -188,7 +188,7 @@ class ConversationClient:
         return found
 
     async def _page(self, limit: int, before: str | None) -> list[Message]:
-        """So many messages, the newest or those before one. The client would stop after the first page."""
+        """So many messages, the newest or those before a given one. The client itself stops after the first page."""
         client = self.server.client
         with self.server.translating_errors(self.about):
             if self.conversation_id is None:
@@ -207,10 +207,10 @@ class ConversationClient:
         return oldest_first(page.items, newest_first=True)
 
     async def compact(self) -> str | None:
-        """Have what was said summed up; None where Letta finds too little of it."""
+        """Have the conversation summed up; returns None where Letta finds it too short."""
         with self.server.translating_errors(self.about):
             try:
-                # A model sums it up, and that takes its time.
+                # A model writes the summary, which takes time.
                 answer = await self.server.streaming.conversations.messages.compact(self.name, agent_id=self.agent_id)
             except BadRequestError as error:
                 if TOO_LITTLE in str(error.body):
@@ -219,9 +219,9 @@ class ConversationClient:
         return answer.summary
 
     async def fork(self) -> Conversation:
-        """A copy of the conversation, in which nothing waits for approval."""
+        """Copy the conversation; nothing waits for approval in the copy."""
         if self.conversation_id is None:
-            # Letta 0.16 moves what was said into the copy.
+            # Letta 0.16 moves the messages into the copy.
             raise Invalid("Letta cannot copy an agent's first conversation; copy one that was begun after it")
         with self.server.translating_errors(self.about):
             await self._check_owner(self.conversation_id)
@@ -231,7 +231,7 @@ class ConversationClient:
         return copy
 
     async def forget(self) -> None:
-        """Delete the conversation; nothing where there is none, or where it is the agent's first."""
+        """Delete the conversation, if it exists and is not the agent's first."""
         if self.conversation_id is None:
             return
         with suppress(NotFound), self.server.translating_errors(self.about):
@@ -240,17 +240,17 @@ class ConversationClient:
         self.server.drop(self.conversation_id)
 
     async def answer_to(self, otid: str) -> str | None:
-        """What the agent said to words that were sent under this name; None where it never got them."""
+        """The agent's answer to the message with this `otid`; None if it never got the message."""
         return find_answer(await self.recent(SEARCHED_MESSAGES), otid)
 
     async def deny_pending(self, reason: str) -> bool:
-        """Reject all that waits, and have the agent say nothing to it; whether anything did."""
+        """Reject all waiting calls without an answer of the agent; returns whether any waited."""
         pending = await self.pending()
         if not pending:
             return False
         answers = approval_message([denial_answer(request.call_id, reason) for request in pending])
         with self.server.translating_errors(self.about):
-            # The one step takes in the answers, and there is none left for the model.
+            # The one step takes in the answers, so no step is left for the model.
             async with await self.open([answers], (), max_steps=1) as stream:
                 async for _ in stream:
                     continue
@@ -261,7 +261,7 @@ class ConversationClient:
             await self.server.client.agents.messages.cancel(self.agent_id, run_ids=runs)
 
     async def stop_active_runs(self, looks: Sequence[float] = NEW_RUN_PAUSES[:1]) -> bool:
-        """Stop every run of this conversation, ours or not; whether there was any."""
+        """Stop every run of this conversation, also those begun elsewhere; returns whether there were any."""
         for wait in looks:
             await anyio.sleep(wait)
             if runs := await self.active():
@@ -275,7 +275,7 @@ class ConversationClient:
         return [run.id for run in runs.items if (run.conversation_id or DEFAULT_CONVERSATION) == self.name]
 
     async def runs_between(self, began: datetime, ended: datetime | None) -> set[str]:
-        """Those of the newest runs that began in a time, or since."""
+        """Those of the newest runs that began in a period, or since a time."""
         with self.server.translating_errors(self.about):
             runs = await self.server.client.runs.list(agent_id=self.agent_id, order="desc", limit=RUNS)
         ours = [run for run in runs.items if (run.conversation_id or DEFAULT_CONVERSATION) == self.name]

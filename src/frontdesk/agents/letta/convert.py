@@ -48,7 +48,7 @@ from frontdesk.llm.events import ToolReturn as events_ToolReturn
 from frontdesk.llm.tools import Tool
 from frontdesk.text import parse_json_object, storable
 
-# What Letta answers to a call of a tool that the agent does not have, or may not use now.
+# Letta's answer to a call of a tool that the agent does not have, or may not use now.
 NO_SUCH_TOOL = ("[ToolConstraintError] Cannot call", "Tool not found")
 
 STOP_REASONS: Mapping[str, StopReason] = {
@@ -80,12 +80,12 @@ def images_of(content: str | Sequence[object]) -> list[tuple[str, bytes]]:
 
 
 def whole_arguments(text: str) -> Mapping[str, Any] | None:
-    """The arguments, if this is a whole JSON object."""
+    """The arguments, if the text is a complete JSON object."""
     return parse_json_object(text) if text.strip() else None
 
 
 def arguments_of(text: str) -> Mapping[str, Any]:
-    """The arguments of a finished call; what is no JSON object is kept as it was written."""
+    """The arguments of a finished call; a text that is not a JSON object is kept unchanged."""
     whole = parse_json_object(text)
     return {"_raw": storable(text)} if whole is None else whole
 
@@ -106,7 +106,7 @@ def requests_of(message: ApprovalRequestMessage) -> list[ApprovalRequest]:
 
 
 def returns_of(message: ToolReturnMessage) -> Sequence[ToolReturn]:
-    """The returns of a message, of which older servers know but one."""
+    """The returns of a message; older servers give only one."""
     if message.tool_returns:
         return message.tool_returns
     return [ToolReturn(status=message.status, tool_call_id=message.tool_call_id, tool_return=message.tool_return)]
@@ -119,7 +119,7 @@ def status_of(given: ToolReturn) -> ToolStatus:
 
 
 def mcp_server_of(tool: LettaTool) -> str | None:
-    """The name of the MCP server that a tool of Letta's is of."""
+    """The name of the MCP server that a Letta tool belongs to."""
     source = (tool.metadata or {}).get("mcp")
     name = cast("dict[str, object]", source).get("server_name") if isinstance(source, dict) else None
     return name if isinstance(name, str) else None
@@ -138,7 +138,7 @@ def user_message(text: str, otid: str | None, media: Sequence[Media] = ()) -> Me
 
 
 def context_message(context: str) -> MessageCreateParam:
-    """Where the agent is, as nobody's words."""
+    """A message without a sender that tells the agent where it is."""
     return {"role": "system", "content": context}
 
 
@@ -192,14 +192,14 @@ def block_values(blocks: Sequence[MemoryBlock]) -> dict[str, str]:
 
 
 def memory_edits(before: Mapping[str, str], after: Mapping[str, str]) -> list[MemoryEdit]:
-    """What changed, in the order of the blocks; a block that came or went was or is empty."""
+    """The changed blocks, in order; a new or deleted block counts as empty before or after."""
     labels = [*after, *(label for label in before if label not in after)]
     changes = [MemoryEdit(label, before.get(label, ""), after.get(label, "")) for label in labels]
     return [change for change in changes if change.before != change.after]
 
 
 def memory_may_have_changed(events: Sequence[Event]) -> bool:
-    """Whether a memory tool among these worked."""
+    """Whether one of these events is a successful call of a memory tool."""
     return any(
         isinstance(event, events_ToolReturn) and event.status is ToolStatus.OK and event.name in MEMORY_TOOLS
         for event in events
@@ -207,13 +207,13 @@ def memory_may_have_changed(events: Sequence[Event]) -> bool:
 
 
 NO_RESULT = "There is no result of this call"
-# What Letta itself says to an agent in the person's place.
+# Letta sends these to an agent as messages of the person.
 ALERT_TYPES = frozenset({"heartbeat", "login", "system_alert"})
 ALERT = "<system-alert>"
 
 
 def oldest_first(messages: Sequence[Message], *, newest_first: bool) -> list[Message]:
-    """The messages, oldest first. One message of Letta's is several here, and those stand in order as they are."""
+    """The messages, oldest first. One message of Letta is several here, which keep their order."""
     groups = [list(group) for _, group in groupby(messages, key=lambda message: message.id)]
     if len(groups) > 1 and groups[0][0].date != groups[-1][0].date:
         newest_first = groups[0][0].date > groups[-1][0].date
@@ -222,9 +222,9 @@ def oldest_first(messages: Sequence[Message], *, newest_first: bool) -> list[Mes
 
 
 def build_history(messages: Sequence[Message], runs: Collection[str] | None = None) -> list[HistoryItem]:
-    """Everything that was said, or that was said in some runs, in order.
+    """The events of all messages, or of those of some runs, in order.
 
-    A turn goes from one word of the person to the next.
+    A turn begins with each message of the person.
     """
     past = HistoryReader(messages)
     turn_id = ""
@@ -235,7 +235,7 @@ def build_history(messages: Sequence[Message], runs: Collection[str] | None = No
             if runs is not None and getattr(message, "run_id", None) not in runs:
                 continue
             for event in past.events(message):
-                # A picture may come without a word.
+                # An image may come without text.
                 spoke = isinstance(event, UserText) or (isinstance(event, UserMedia) and number == 0)
                 if spoke or not turn_id:
                     turn_id = getattr(message, "run_id", None) or message_id
@@ -245,7 +245,7 @@ def build_history(messages: Sequence[Message], runs: Collection[str] | None = No
 
 
 def find_answer(messages: Sequence[Message], otid: str) -> str | None:
-    """What the agent said to the words of this name, up to the next words of a person; None without such words."""
+    """The agent's answer to the message with this `otid`, up to the person's next message; None if it is missing."""
     said: list[str] | None = None
     for message in messages:
         match message:
@@ -261,13 +261,13 @@ def find_answer(messages: Sequence[Message], otid: str) -> str | None:
 
 
 class HistoryReader:
-    """What must be known of all messages to tell each of them."""
+    """Turns messages into events; it needs all messages to build each event."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self._names: dict[str, str] = {}
         self._returned: set[str] = set()
         self._denied: set[str] = set()
-        # What was called beside a call that waits for approval runs once that one is answered.
+        # A call beside one that waits for approval runs once that one is answered.
         waits = len(messages) > 1 and isinstance(messages[-1], ApprovalRequestMessage)
         self._held_back = messages[-2].id if waits else None
         for message in messages:
@@ -309,14 +309,14 @@ class HistoryReader:
                 yield events_ToolReturn(call_id, name, NO_RESULT, ToolStatus.INTERRUPTED)
 
     def _asked(self, request: ApprovalRequest) -> Event:
-        """A call that was approved or rejected is told as any other; only one that still waits is a request."""
+        """The event of a call that needed approval: a normal call, or a request while it still waits."""
         if request.call_id in self._returned:
             return events_ToolCall(request.call_id, request.name, request.arguments)
         return request
 
     def _returns(self, message: ToolReturnMessage) -> Iterator[Event]:
         for given in returns_of(message):
-            # The call itself may lie before the oldest message.
+            # The call itself may be older than the oldest message.
             if given.tool_call_id in self._names:
                 denied = given.tool_call_id in self._denied
                 status = ToolStatus.DENIED if denied else status_of(given)
@@ -330,7 +330,7 @@ def _denials(message: ApprovalResponseMessage) -> set[str]:
 
 
 def _person_text(message: UserMessage) -> str:
-    """What the person said; empty for what Letta put into their mouth."""
+    """The person's text; empty for messages that Letta sent as the person."""
     text = text_of(message.content)
     return "" if text.startswith(ALERT) or _is_alert(text) else text
 

@@ -1,4 +1,4 @@
-"""Stores the catalogue's tools that Letta agents hold, so that every replica lists the same."""
+"""Stores the catalogue's tools that Letta agents hold, so that every replica lists the same tools."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,13 +16,13 @@ HANDED_TOOLS_PATH = "/mcp/held"
 
 
 def agent_lock(agent_id: str) -> str:
-    """What turns of an agent of Letta's stand in, one after the other."""
+    """The name of the lock of a Letta agent's turns, which run one after another."""
     return f"letta:{agent_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class HandedTool:
-    """A copy of what the catalogue said; `registered_as` is the MCP server under which Letta has it just so."""
+    """A copy of a tool in the catalogue; `registered_as` is the MCP server under which Letta has this version of it."""
 
     name: str
     server: str
@@ -33,11 +33,11 @@ class HandedTool:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """Whose tool it is, and its name there."""
+        """The tool's server and its name on that server."""
         return self.server, self.remote_name
 
     def has_same_description(self, other: "HandedTool") -> bool:
-        """Whether Letta would be told the same of both."""
+        """Whether Letta would get the same description and parameters for both."""
         return (self.description, self.parameters) == (other.description, other.parameters)
 
 
@@ -45,16 +45,17 @@ CHANGE_COUNTER = "handed_tools"
 
 
 class HandedToolStore:
-    """Letta asks for the list after every call, so the last one is kept until something changes."""
+    """Stores the tools, and caches the list until it changes, because Letta asks for it after every call."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._last: tuple[int, Sequence[HandedTool]] | None = None
 
     async def listed(self) -> Sequence[HandedTool]:
-        """All of them by name; the very same sequence as long as nothing changed."""
+        """All tools by name; the identical sequence as long as nothing has changed."""
         async with self._database.read_transaction() as connection:
-            # The number before the rows: read the other way round, a change in between would be missed for good.
+            # The counter is read before the rows. In the other order, a change between the two reads would never be
+            # noticed.
             revision = await read_counter(connection, CHANGE_COUNTER)
             if self._last is not None and self._last[0] == revision:
                 return self._last[1]
@@ -68,7 +69,7 @@ class HandedToolStore:
             return await _read_named(connection, names)
 
     async def put(self, tools: Sequence[HandedTool], now: datetime) -> Mapping[str, HandedTool]:
-        """List these from now on, as they are given; and what is known of each, the place with Letta among it."""
+        """List these tools from now on; returns what is stored of each, with its registration at Letta."""
         async with self._database.transaction() as connection:
             await lock_counter(connection, CHANGE_COUNTER)
             known = await _read_named(connection, [tool.name for tool in tools])
@@ -80,7 +81,7 @@ class HandedToolStore:
         return {**known, **changed}
 
     async def mark_registered(self, name: str, registered_as: str) -> None:
-        """Letta has this one now, just as it is listed."""
+        """Record that Letta has this tool in the listed version."""
         async with self._database.brief_transaction() as connection:
             await connection.execute(
                 update(handed_tools).where(handed_tools.c.name == name).values(registered_as=registered_as)

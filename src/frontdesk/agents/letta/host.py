@@ -58,18 +58,18 @@ from frontdesk.llm.access import IMAGE_TYPES, accepted_media
 from frontdesk.llm.events import ApprovalRequest, Compacted, Event, StopReason, TurnEnd
 
 MAX_HISTORY = 100_000
-# How many of the newest messages a turn is looked for among.
+# How many of the newest messages are searched for a turn.
 TURN_MESSAGES = 500
-# So many agents are known by name, and a list of them serves so long.
+# How many agents are known by name, and how long a list of them is used.
 NAMED_AGENTS = 500
 NAMES_SECONDS = 10.0
-# A free model of Letta's own, which a self-hosted server lists first and can rarely reach.
+# Letta's own free model, which a self-hosted server lists first and can rarely reach.
 FREE_MODEL = "letta/letta-free"
 NO_DESCRIPTIONS: Mapping[str, str] = MappingProxyType({})
 
 
 class LettaHost:
-    """An `AgentHost` in front of a Letta server; turns of one agent follow each other, as Letta does not see to it."""
+    """An `AgentHost` for a Letta server; it runs an agent's turns one after another, which Letta does not ensure."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class LettaHost:
         self._turns = turns
         self._model = model
         self._image_models = image_models
-        # One looks before the other, so that turns are taken in the order they were asked for.
+        # Turns pass this check one after another, so that they run in the order of their requests.
         self._admission_locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         self._named = RecentCache[None, Sequence[Agent]](NAMES_SECONDS, 1)
 
@@ -102,7 +102,7 @@ class LettaHost:
 
     async def list(self, limit: int) -> Sequence[Agent]:
         with self.server.translating_errors("agents"):
-            # Ascending always: the default order repeats rows across pages.
+            # The order is always ascending: the default order repeats rows on later pages.
             page = await self._client.agents.list(limit=limit, order="asc")
         words = await self.assignments.descriptions([state.id for state in page.items])
         return [_agent(state, words) for state in page.items]
@@ -122,7 +122,7 @@ class LettaHost:
                 model=model,
                 embedding=next((found.handle for found in embeddings if found.handle), FREE_MODEL),
                 memory_blocks=[_block(block) for block in given],
-                # Without it Letta drops all but the first of several calls.
+                # Without this setting, Letta drops all but the first of several calls.
                 parallel_tool_calls=True,
             )
         return _agent(state)
@@ -139,7 +139,7 @@ class LettaHost:
     async def agent_for_person(self, agent_id: str, user_id: str | None) -> str:
         found = await self.assignments.agent_for_person(self.server, agent_id, user_id)
         if found != agent_id and await self.find(found) is None:
-            # Somebody deleted it on the Letta server.
+            # The agent was deleted on the Letta server.
             await self.assignments.store.unmark(found)
             return await self.assignments.agent_for_person(self.server, agent_id, user_id)
         return found
@@ -148,13 +148,13 @@ class LettaHost:
         return await self.assignments.agents_of_others(user_id)
 
     async def agents_of_person(self, user_id: str) -> Sequence[Mapping[str, Any]]:
-        """The agents that are a person's alone, each with its memory, as far as Letta tells it now."""
+        """The agents that serve only this person, each with its memory as Letta has it now."""
         return [
             await self._describe_agent(one) for one in await self.assignments.store.of_person(user_id) if one.agent_id
         ]
 
     async def forget_person(self, user_id: str) -> tuple[int, Sequence[str]]:
-        """Delete a person's agents; how many records went, and in words what is left on the Letta server."""
+        """Delete a person's agents; returns the number of records, and texts about what is left on the Letta server."""
         return await self.assignments.forget(self.server, self.delete, user_id)
 
     async def start_conversation(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
@@ -201,7 +201,7 @@ class LettaHost:
         async def begin(connection: Transaction) -> None:
             if trouble is None and caller.user_id is not None:
                 await self.assignments.bind(connection, thread.agent_id, caller.user_id)
-            # What is only told again leaves waiting what waits in it.
+            # A turn that is only replayed does not answer the calls that wait.
             if trouble is None and not prompt.again:
                 await _clear_pending(new, connection)
 
@@ -210,21 +210,21 @@ class LettaHost:
                 yield event
 
     async def _continue_as_person(self, prompt: Prompt, lane: str, thread: ConversationClient) -> Prompt:
-        """The prompt in the name of whom the turn was for that waited; what cannot go on any more is given up."""
+        """The prompt in the name of the person whose turn waits; calls that can never continue are cancelled."""
         try:
             return prompt.continued_for(await self._turns.caller_to_continue(lane, thread.name, prompt.caller))
         except Denied:
             await self.cancel(thread.agent_id, prompt.conversation_id)
             raise
 
-    async def cancel(self, agent_id: str, conversation_id: str | None = None, user_id: PersonFilter = EVERYONE) -> bool:  # noqa: ARG002 - Letta's belong to nobody
+    async def cancel(self, agent_id: str, conversation_id: str | None = None, user_id: PersonFilter = EVERYONE) -> bool:  # noqa: ARG002 - Letta's conversations have no person
         thread = _conversation(self.server, agent_id, conversation_id)
         lane = _lock_of(thread)
         await self._turns.recover(lane)
         if await self._turns.cancel(lane, thread.name):
             # A finished turn leaves nothing behind, and the running one may be the next turn.
             return True
-        # A run may have outlived the process that began it, and an unanswered approval blocks the conversation.
+        # A run may outlive the process that began it, and an unanswered approval blocks the conversation.
         stopped = await thread.stop_active_runs()
         denied = await thread.deny_pending("Cancelled")
         await self._turns.settle(lane, thread.name)
@@ -234,7 +234,7 @@ class LettaHost:
         self,
         agent_id: str,
         conversation_id: str | None = None,
-        user_id: PersonFilter = EVERYONE,  # noqa: ARG002 - Letta's belong to nobody
+        user_id: PersonFilter = EVERYONE,  # noqa: ARG002 - Letta's conversations have no person
     ) -> Sequence[ApprovalRequest]:
         return await _conversation(self.server, agent_id, conversation_id).pending()
 
@@ -244,7 +244,7 @@ class LettaHost:
         conversation_id: str | None = None,
         *,
         limit: int = 200,
-        user_id: PersonFilter = EVERYONE,  # noqa: ARG002 - Letta's belong to nobody
+        user_id: PersonFilter = EVERYONE,  # noqa: ARG002 - Letta's conversations have no person
     ) -> Sequence[HistoryItem]:
         return build_history(
             await _conversation(self.server, agent_id, conversation_id).recent(min(limit, MAX_HISTORY))
@@ -252,11 +252,11 @@ class LettaHost:
 
     async def turn_history(self, turn: TurnRecord) -> Sequence[HistoryItem]:
         thread = _conversation(self.server, turn.agent_id, turn.conversation_id)
-        # Letta dates messages to the second, and runs more finely.
+        # Letta's messages have times in whole seconds, its runs have more precise ones.
         runs = await thread.runs_between(turn.started_at, turn.ended_at)
         return build_history(await thread.recent(TURN_MESSAGES), runs) if runs else ()
 
-    async def blocks(self, agent_id: str, user_id: PersonFilter = None, *, runs: bool = True) -> Sequence[MemoryBlock]:  # noqa: ARG002 - Letta's are the agent's alone
+    async def blocks(self, agent_id: str, user_id: PersonFilter = None, *, runs: bool = True) -> Sequence[MemoryBlock]:  # noqa: ARG002 - Letta's blocks have no person
         return (await ConversationClient(self.server, agent_id).agent_setup()).blocks
 
     async def write_block(
@@ -265,31 +265,31 @@ class LettaHost:
         label: str,
         value: str,
         seen: str | None = None,
-        user_id: PersonFilter = None,  # noqa: ARG002 - Letta's are the agent's alone
+        user_id: PersonFilter = None,  # noqa: ARG002 - Letta's blocks have no person
         *,
-        runs: bool = True,  # noqa: ARG002 - Letta's are the agent's alone
+        runs: bool = True,  # noqa: ARG002 - Letta's blocks have no person
     ) -> MemoryBlock:
         with self.server.translating_errors(f"memory block '{label}' of agent '{agent_id}'"):
             found = block_of(await self._client.agents.blocks.retrieve(label, agent_id=agent_id))
-            # Letta stores whatever it is given over REST.
+            # Letta itself accepts any value over REST, so the limit is checked here.
             new = change_block(found, make_replacement(label, value, seen))
             return block_of(await self._client.agents.blocks.update(label, agent_id=agent_id, value=new.value))
 
-    async def block_versions(self, agent_id: str, label: str, user_id: PersonFilter = None) -> Sequence[BlockVersion]:  # noqa: ARG002 - the port's
-        # Letta keeps checkpoints of blocks only where somebody asks for one.
+    async def block_versions(self, agent_id: str, label: str, user_id: PersonFilter = None) -> Sequence[BlockVersion]:  # noqa: ARG002 - required by the port
+        # Letta keeps versions of a block only on request.
         return ()
 
     async def set_block(
         self,
-        agent_id: str,  # noqa: ARG002 - the port's
-        label: str,  # noqa: ARG002 - the port's
+        agent_id: str,  # noqa: ARG002 - required by the port
+        label: str,  # noqa: ARG002 - required by the port
         *,
-        per_person: bool | None = None,  # noqa: ARG002 - the port's
-        people_write: bool | None = None,  # noqa: ARG002 - the port's
+        per_person: bool | None = None,  # noqa: ARG002 - required by the port
+        people_write: bool | None = None,  # noqa: ARG002 - required by the port
     ) -> MemoryBlock:
         raise Invalid("Letta's memory blocks are the agent's alone; give each person an agent of their own")
 
-    async def people(self, agent_id: str) -> Sequence[str]:  # noqa: ARG002 - the port's
+    async def people(self, agent_id: str) -> Sequence[str]:  # noqa: ARG002 - required by the port
         return ()
 
     async def tools(self, agent_id: str) -> Sequence[HeldTool]:
@@ -326,19 +326,19 @@ class LettaHost:
         await self.agent_for_person(agent_id, user_id)
         return await _conversation(self.server, agent_id, conversation_id).fork()
 
-    async def forget(self, agent_id: str, conversation_id: str, user_id: PersonFilter = EVERYONE) -> None:  # noqa: ARG002 - Letta's belong to nobody
+    async def forget(self, agent_id: str, conversation_id: str, user_id: PersonFilter = EVERYONE) -> None:  # noqa: ARG002 - Letta's conversations have no person
         thread = _conversation(self.server, agent_id, conversation_id)
         if thread.conversation_id is not None:
-            # The lock is the agent's own, so that nobody else's turn is stopped.
+            # The lock belongs to the agent, so no other turn can be stopped by mistake.
             await self._turns.cancel(_lock_of(thread), thread.name)
         await thread.forget()
 
     async def rewind(
         self,
-        agent_id: str,  # noqa: ARG002 - a port's
-        conversation_id: str | None,  # noqa: ARG002 - a port's
-        turns: int,  # noqa: ARG002 - a port's
-        user_id: PersonFilter = EVERYONE,  # noqa: ARG002 - a port's
+        agent_id: str,  # noqa: ARG002 - required by the port
+        conversation_id: str | None,  # noqa: ARG002 - required by the port
+        turns: int,  # noqa: ARG002 - required by the port
+        user_id: PersonFilter = EVERYONE,  # noqa: ARG002 - required by the port
     ) -> int:
         raise Invalid("Letta forgets no turns; begin a new conversation, or say what is to be done otherwise")
 
@@ -346,7 +346,7 @@ class LettaHost:
         self,
         agent_id: str,
         conversation_id: str | None,
-        user_id: PersonFilter = EVERYONE,  # noqa: ARG002 - Letta's belong to nobody
+        user_id: PersonFilter = EVERYONE,  # noqa: ARG002 - Letta's conversations have no person
     ) -> Compacted | None:
         thread = _conversation(self.server, agent_id, conversation_id)
         await thread.pending()
@@ -364,14 +364,15 @@ class LettaHost:
         await self.server.close()
 
     async def _for_its_person(self, prompt: Prompt) -> Prompt:
-        """The prompt as it goes to the agent that serves its person, and tells the agent who that is."""
+        """The prompt for the agent that serves its person, with the person's name for the agent."""
         user_id = prompt.caller.user_id
         if user_id is None:
             return prompt
         asked, where = prompt.agent_id, prompt.conversation_id
         agent_id = await self.agent_for_person(asked, user_id)
         if agent_id != asked and where is not None and await self._owner(where) != agent_id:
-            # What was planned before there was a template goes on; what is said now is said where it can be read.
+            # Tasks planned before the agent became a template continue; a new message must go where its answer can be
+            # read.
             if prompt.caller.source is not AgentIdSource.SCHEDULE:
                 raise Conflict(
                     f"Agent '{asked}' is a template now; begin a new conversation, with an agent of your own"
@@ -396,14 +397,14 @@ class LettaHost:
         return None
 
     async def _admit(self, prompt: Prompt, thread: ConversationClient, new: NewTurn) -> Unavailable | None:
-        """Raise the caller's mistakes; what is not theirs is returned, for the turn to tell."""
+        """Raise the caller's mistakes; other errors are returned, so that the turn can report them."""
         try:
             if why_refused(prompt, await thread.pending()) is None:
                 return None
             if prompt.again and await thread.answer_to(prompt.otid or "") is not None:
-                # What waits is of that very turn, and is to be told so.
+                # The waiting calls belong to this very turn, so they are replayed.
                 return None
-            # What waits may be a tool of the caller's that another turn runs at this moment: look again after it.
+            # The waiting call may be a tool of the caller that another turn runs now, so check again after that turn.
             with suppress(LockIsFree):
                 async with aclosing(self._turns.take(new, TurnWork(_begin_free, _run_free))) as events:
                     async for _ in events:
@@ -419,7 +420,7 @@ class LettaHost:
             return await self._client.agents.retrieve(agent_id, include=[])
 
     async def _drop_block(self, block_id: str) -> None:
-        """Letta keeps the blocks of an agent that was deleted; those that another one holds stay."""
+        """Delete a block of a deleted agent, which Letta would keep, unless another agent has it."""
         with self.server.translating_errors(f"memory block '{block_id}'"), suppress(NotFoundError):
             holders = await self._client.blocks.agents.list(block_id, limit=1)
             if not holders.items:
@@ -448,7 +449,7 @@ def _conversation(server: LettaServer, agent_id: str, conversation_id: str | Non
 
 
 async def _target_conversation(server: LettaServer, prompt: Prompt) -> str | None:
-    """The conversation of a turn. Turns wait for each other, but only some for runs that were begun without us."""
+    """The conversation of a turn. Only some turns wait for runs that began outside Frontdesk."""
     if not prompt.follow_up and not prompt.patient:
         return prompt.conversation_id
     at_work = await wait_until_idle(server, prompt.agent_id, NEW_RUN_PAUSES if prompt.again else NEW_RUN_PAUSES[:1])
@@ -456,15 +457,15 @@ async def _target_conversation(server: LettaServer, prompt: Prompt) -> str | Non
 
 
 class LockIsFree(Exception):
-    """The lock is free; nobody wants it."""
+    """Ends the turn that only waits for the lock."""
 
 
 async def _begin_nothing(_connection: object) -> None:
-    """Letta keeps everything there is to begin with."""
+    """Do nothing: Letta stores the messages itself."""
 
 
 async def _clear_pending(new: NewTurn, connection: Transaction) -> None:
-    """What goes on in a conversation goes on once every word is given, and nothing waits in it any longer."""
+    """Record that nothing waits for approval in the conversation: a turn begins only when every call is answered."""
     await clear_pending(connection, new.lane, new.conversation_id)
 
 
@@ -489,7 +490,7 @@ def _agent(state: AgentState, words: Mapping[str, str] = NO_DESCRIPTIONS) -> Age
 
 
 def _add_person(user_id: str, context: str) -> str:
-    """Whom the turn is for, first of all; a caller on this machine has no name."""
+    """Put the person's name before the context; a caller on this machine has no name."""
     name = "" if user_id == LOCAL_USER else f"You speak with {json.dumps(user_id, ensure_ascii=False)} in this turn."
     return "\n\n".join(part for part in (name, context) if part.strip())
 

@@ -1,4 +1,4 @@
-"""Decides which Letta agent serves whom, and makes a person's agent from a template."""
+"""Decides which Letta agent serves which person, and makes a person's agent from a template."""
 
 import hashlib
 import re
@@ -27,14 +27,14 @@ from frontdesk.identity.keys import ApiKey
 from frontdesk.identity.store import KeyStore
 
 KEY_NAME = "letta connect"
-# The parts of an agent that Letta gives back as it takes them.
+# The parts of an agent that Letta returns in the same form in which it takes them.
 COPIED_FIELDS = (
     "agent_type",
     "compaction_settings",
     "description",
     "embedding",
     "enable_sleeptime",
-    # A model by its handle alone would be set up as Letta sets up new agents, and not as this one is.
+    # With only a model's handle, Letta would use its settings for new agents instead of this agent's.
     "llm_config",
     "max_files_open",
     "message_buffer_autoclear",
@@ -47,7 +47,7 @@ COPIED_FIELDS = (
 )
 COPIED_BLOCK_FIELDS = ("label", "value", "description", "limit", "metadata", "read_only")
 INCLUDED_PARTS = ("agent.blocks", "agent.secrets", "agent.sources", "agent.tags", "agent.tools")
-# What Letta allows in a name.
+# The characters that Letta does not allow in a name.
 NOT_IN_NAMES = re.compile(r"[^\w '\-]+")
 NAME_LENGTH = 60
 MAX_COPIES_FOUND = 100
@@ -56,12 +56,12 @@ log = structlog.get_logger("frontdesk.letta")
 
 
 def copy_tag(template_id: str, user_id: str) -> str:
-    """What marks a person's agent on the Letta server, so that one whose making was cut off is found again."""
+    """The tag of a person's agent on the Letta server, with which an agent is found whose creation was interrupted."""
     return f"frontdesk-{hashlib.sha256(f'{template_id} {user_id}'.encode()).hexdigest()[:32]}"
 
 
 def copy_request(template: Mapping[str, Any], user_id: str, tag: str) -> dict[str, Any]:
-    """What to have Letta make: all that an agent is made of, and nothing of what was said with it."""
+    """The request that makes a copy of the template, without the template's messages."""
     same = {name: template[name] for name in COPIED_FIELDS if template.get(name) is not None}
     return same | {
         "name": copy_name(str(template.get("name") or ""), user_id),
@@ -76,19 +76,19 @@ def copy_request(template: Mapping[str, Any], user_id: str, tag: str) -> dict[st
 
 
 def copy_name(name: str, user_id: str) -> str:
-    """The agent's name and the person's, so that they can be told apart on the Letta server."""
+    """The agent's name and the person's, so that the copies can be told apart on the Letta server."""
     return f"{name} - {NOT_IN_NAMES.sub(' ', user_id).strip()[:NAME_LENGTH]}".strip(" -")
 
 
 async def copy_agent(server: LettaServer, store: KeyStore, template_id: str, user_id: str, unnoted: str | None) -> str:
-    """The id of an agent like the template, or `unnoted`, one that was made so before, equipped as the template is."""
+    """Make an agent like the template, or complete `unnoted`, an agent from an earlier attempt; returns its id."""
     about = f"agent '{template_id}'"
     with server.translating_errors(about):
         answer = await server.client.agents.with_raw_response.retrieve(template_id, include=list(INCLUDED_PARTS))
         template = cast("dict[str, Any]", await answer.json())
     body = copy_request(template, user_id, copy_tag(template_id, user_id))
     with server.translating_errors(about):
-        # Never sent twice: a server that answers with an error may have made it all the same.
+        # Sent once: a server that answers with an error may still have made the agent.
         once = server.client.with_options(max_retries=0)
         agent_id = unnoted or (await once.agents.create(extra_body=body)).id
     await _equip(server, store, template, agent_id)
@@ -96,7 +96,7 @@ async def copy_agent(server: LettaServer, store: KeyStore, template_id: str, use
 
 
 async def find_copies(server: LettaServer, template_id: str, user_id: str) -> Sequence[str]:
-    """The agents on the server that were made from a template for a person: one, as a rule."""
+    """The agents on the server that were made from a template for a person; usually one."""
     with server.translating_errors("agents"):
         page = await server.client.agents.list(
             tags=[copy_tag(template_id, user_id)], limit=MAX_COPIES_FOUND, order="asc"
@@ -105,7 +105,7 @@ async def find_copies(server: LettaServer, template_id: str, user_id: str) -> Se
 
 
 async def _equip(server: LettaServer, store: KeyStore, template: Mapping[str, Any], agent_id: str) -> None:
-    """The template's secrets, with a key of the new agent's own; and its rules, without those that tools bring."""
+    """Copy the template's secrets, with a new key for this agent, and its rules, without those that tools bring."""
     secrets = {one["key"]: str(one.get("value") or "") for one in _items(template, "secrets")}
     theirs = await _key_of(store, str(template["id"]), secrets.pop(KEY_SECRET, None))
     given = {name: value for name, value in secrets.items() if value}
@@ -113,7 +113,7 @@ async def _equip(server: LettaServer, store: KeyStore, template: Mapping[str, An
         log.warning("letta_secrets_not_copied", agent_id=agent_id, names=hidden)
     new: ApiKey | None = None
     if theirs is not None:
-        # One that was cut off while it was made may have a key that nobody knows any more.
+        # An agent from an interrupted attempt may have a key that nobody knows any more.
         for old in await store.list_for_agent(agent_id, datetime.now(UTC)):
             await store.revoke(old.id, datetime.now(UTC))
         wanted = ApiKey("", b"", KEY_NAME, agent_id, None, theirs.scopes, datetime.now(UTC))
@@ -132,7 +132,7 @@ async def _equip(server: LettaServer, store: KeyStore, template: Mapping[str, An
 
 
 async def _key_of(store: KeyStore, template_id: str, text: str | None) -> ApiKey | None:
-    """The key that the template has; where Letta does not show it, the newest that was made for it."""
+    """The template's key; where Letta does not show it, the newest key that was made for the template."""
     if text is None:
         return None
     now = datetime.now(UTC)
@@ -159,12 +159,12 @@ SERVES_SOMEBODY_ELSE = (
     "(frontdesk letta template {0}), or say that several people may share it (frontdesk letta share {0})"
 )
 
-# How an agent is deleted with all that Letta keeps of it.
+# Deletes an agent with everything that Letta keeps of it.
 DeleteAgent = Callable[[str], Awaitable[None]]
 
 
 class AgentAssignments:
-    """Every turn for a named person asks here first. Turns for nobody are of the operator of the installation."""
+    """Decides which agent a turn for a named person uses. Turns without a person belong to the operator."""
 
     def __init__(self, store: AgentAssignmentStore, keys: KeyStore) -> None:
         self.store = store
@@ -181,7 +181,7 @@ class AgentAssignments:
         return agent_id
 
     async def bind(self, connection: Transaction, agent_id: str, user_id: str) -> None:
-        """In the transaction in which a person's turn begins: from the first one on, the agent is theirs."""
+        """Assign the agent to the person of its first turn, in the transaction in which that turn begins."""
         found = await assign_if_unknown(connection, agent_id, user_id)
         if found.kind is AssignmentKind.TEMPLATE:
             raise Conflict(f"Agent '{agent_id}' has just become a template; send it again")
@@ -189,16 +189,16 @@ class AgentAssignments:
             _check_person(found, agent_id, user_id)
 
     async def agents_of_others(self, user_id: str) -> Collection[str]:
-        """The agents that are other people's alone."""
+        """The agents that serve only other people."""
         listed = await self.store.listed()
         return {one.agent_id or "" for one in listed if one.kind is AssignmentKind.PERSON and one.user_id != user_id}
 
     async def descriptions(self, ids: Collection[str]) -> Mapping[str, str]:
-        """Whom these agents serve, in words, as far as that is known."""
+        """Descriptions of the people that these agents serve, where known."""
         return {agent_id: known.description for agent_id, known in (await self.store.known(ids)).items()}
 
     async def make_template(self, agent_id: str, *, as_it_is: bool) -> None:
-        """Have each person who names this agent get one of their own, made from it."""
+        """Make the agent a template: each person who names it gets their own copy."""
         known = await self.store.find(agent_id)
         if known is not None and known.kind is AssignmentKind.TEMPLATE:
             return
@@ -211,13 +211,13 @@ class AgentAssignments:
         await self.store.mark(agent_id, AssignmentKind.TEMPLATE)
 
     async def share(self, agent_id: str) -> None:
-        """Let several people talk with this very agent, which knows of each what it learned of all."""
+        """Let several people talk with this one agent, which uses what it learned from all of them with each."""
         await self.store.mark(agent_id, AssignmentKind.SHARED)
 
     async def keep_apart(self, agent_id: str, user_id: str | None) -> AgentAssignment | None:
-        """Neither shared nor a template any longer: it is this person's, or of the one who alone has talked with it.
+        """End sharing, or being a template: the agent now serves one person, the given one or its only speaker.
 
-        None where nobody has yet: then it will be of whoever does first.
+        Returns None where nobody has talked with it yet; it will then serve the first person who does.
         """
         known = await self.store.find(agent_id)
         people = [user_id] if user_id is not None else await self._served(agent_id, known)
@@ -234,7 +234,7 @@ class AgentAssignments:
         return await self.store.find(agent_id)
 
     async def forget(self, server: LettaServer, delete: DeleteAgent, user_id: str) -> tuple[int, Sequence[str]]:
-        """Delete a person's agents; how many rows went, and in words what is left of the person on the server."""
+        """Delete a person's agents; returns the number of rows, and texts about what is left of them on the server."""
         left = [
             f"agent '{agent_id}' is shared by several people, and may know of this one: look through its memory "
             f"blocks and conversations (frontdesk agents show {agent_id})"
@@ -266,7 +266,7 @@ class AgentAssignments:
             await delete(agent_id)
 
     async def _unrecorded_copies(self, server: LettaServer, template_id: str, user_id: str) -> Sequence[str]:
-        """What Letta has of an agent whose making was cut off; not those of which something else is known by now."""
+        """The agents on the server from interrupted attempts, without those that have a record by now."""
         found = await find_copies(server, template_id, user_id)
         known = await self.store.known(found)
         return [agent_id for agent_id in found if agent_id not in known]
@@ -276,7 +276,7 @@ class AgentAssignments:
         return sorted(bound | set(await self.store.speakers(agent_id)))
 
     async def _find_or_make(self, server: LettaServer, template_id: str, user_id: str) -> str:
-        """A person's agent, made from the template where there is none yet: once, also for calls at the same moment."""
+        """A person's agent, made from the template if they have none; concurrent calls make one agent together."""
         if (known := await self.store.made_from(template_id, user_id)) is not None:
             return known
         claim, waits = CopyClaim(template_id, user_id, token_hex(16)), retry_delays(*CLAIM_PAUSES)
@@ -297,7 +297,7 @@ class AgentAssignments:
             if not await self.store.made(claim, agent_id):
                 raise Busy("This person's agent took too long to be made; try again in a moment")
         except BaseException:
-            # What was made by then bears a tag, and is found by whoever tries next.
+            # An agent that was made by then has a tag, and the next attempt finds it.
             with anyio.move_on_after(UNDO_SECONDS, shield=True), suppress(FrontdeskError):
                 await self.store.give_up(claim)
             raise

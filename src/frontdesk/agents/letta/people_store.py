@@ -1,4 +1,4 @@
-"""Stores which Letta agent serves whom, and who is making a copy just now."""
+"""Stores which Letta agent serves which person, and which process is making a copy now."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import attempts, forwards, held_tools, letta_agents, occurrences, schedules, tool_turns, turns
 from frontdesk.db.statements import lease_time, per_dialect
 
-# Letta makes an agent in about a second, and is waited for no longer than this.
+# Letta makes an agent in about a second; another process waits no longer than this.
 CLAIM_TIME = timedelta(seconds=60)
 
 
 class AssignmentKind(StrEnum):
-    """Whom an agent serves: one person, or whoever comes, or nobody itself, as what agents are made from."""
+    """Whether an agent serves one person, serves everybody, or is only a template."""
 
     PERSON = "person"
     SHARED = "shared"
@@ -27,7 +27,7 @@ class AssignmentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AgentAssignment:
-    """What is known of an agent; `template_id` is what it was made from. Without an id it is still being made."""
+    """The record of an agent; `template_id` is its template. Without an id, the agent is still being made."""
 
     agent_id: str | None
     kind: AssignmentKind
@@ -37,13 +37,13 @@ class AgentAssignment:
 
     @property
     def description(self) -> str:
-        """For the operator."""
+        """A description for the operator."""
         return f"for {self.user_id}" if self.kind is AssignmentKind.PERSON else str(self.kind)
 
 
 @dataclass(frozen=True, slots=True)
 class CopyClaim:
-    """The right to make a person's agent: nobody else does meanwhile."""
+    """The exclusive right to make a person's agent."""
 
     template_id: str
     user_id: str
@@ -67,7 +67,7 @@ UPSERT_ASSIGNMENT = per_dialect(_upsert_assignment)
 
 
 class AgentAssignmentStore:
-    """One row for each agent that is a person's, shared or a template; of others nothing is known yet."""
+    """Has one row for each agent that is a person's, shared or a template; other agents have no row."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -77,44 +77,44 @@ class AgentAssignmentStore:
             return await _find_assignment(connection, agent_id)
 
     async def listed(self) -> Sequence[AgentAssignment]:
-        """All of them, in the order in which they were noted."""
+        """All assignments, the oldest first."""
         return await self._where(letta_agents.c.agent_id.is_not(None))
 
     async def of_person(self, user_id: str) -> Sequence[AgentAssignment]:
-        """The agents that are this person's alone; without an id, one that was still being made."""
+        """The agents that serve only this person; one without an id was still being made."""
         return await self._where(letta_agents.c.user_id == user_id)
 
     async def made_from(self, template_id: str, user_id: str) -> str | None:
-        """The agent that a person has of a template, once it is made."""
+        """The agent that a person has from a template, once it is made."""
         wanted = select(letta_agents.c.agent_id).where(*_is_copy(template_id, user_id))
         async with self._database.brief_transaction() as connection:
             return (await connection.execute(wanted)).scalar_one_or_none()
 
     async def shared_with(self, user_id: str) -> Sequence[str]:
-        """The shared agents that a person has talked with."""
+        """The shared agents with which a person has talked."""
         theirs = select(turns.c.agent_id).where(turns.c.user_id == user_id)
         found = await self._where(letta_agents.c.kind == AssignmentKind.SHARED, letta_agents.c.agent_id.in_(theirs))
         return [one.agent_id for one in found if one.agent_id is not None]
 
     async def speakers(self, agent_id: str) -> Sequence[str]:
-        """The people who have talked with an agent, as far as turns tell."""
+        """The people who have talked with an agent, according to its stored turns."""
         wanted = select(turns.c.user_id).where(turns.c.agent_id == agent_id, turns.c.user_id.is_not(None)).distinct()
         async with self._database.read_transaction() as connection:
             return sorted((await connection.execute(wanted)).scalars())
 
     async def mark(self, agent_id: str, kind: AssignmentKind, user_id: str | None = None, remark: str = "") -> None:
-        """Say whom an agent serves, whatever was known of it before."""
+        """Record whom an agent serves; replaces an earlier record."""
         async with self._database.brief_transaction() as connection:
             row = _row(await lease_time(connection), agent_id=agent_id, kind=kind, user_id=user_id, remark=remark)
             await connection.execute(UPSERT_ASSIGNMENT[connection.dialect.name], row)
 
     async def unmark(self, agent_id: str) -> None:
-        """Nothing is known of an agent any more."""
+        """Delete the record of an agent."""
         async with self._database.brief_transaction() as connection:
             await connection.execute(delete(letta_agents).where(letta_agents.c.agent_id == agent_id))
 
     async def claim(self, claim: CopyClaim) -> str | bool:
-        """The id of a person's agent where it is made; otherwise whether it is now for this claim to make it."""
+        """The id of a person's agent if it exists; otherwise whether this claim may make it now."""
         async with self._database.brief_transaction() as connection:
             now = await lease_time(connection)
             row = _row(now, kind=AssignmentKind.PERSON, user_id=claim.user_id, template_id=claim.template_id)
@@ -131,7 +131,7 @@ class AgentAssignmentStore:
             return True
 
     async def made(self, claim: CopyClaim, agent_id: str) -> bool:
-        """The person's agent is this one; False where somebody else has taken the claim over."""
+        """Record that the person's agent was made; returns False if another process has taken the claim over."""
         change = (
             update(letta_agents).where(*_is_claimed(claim)).values(agent_id=agent_id, claim=None, claimed_until=None)
         )
@@ -139,19 +139,19 @@ class AgentAssignmentStore:
             return (await connection.execute(change)).rowcount > 0
 
     async def give_up(self, claim: CopyClaim) -> None:
-        """The agent could not be made, and the next who asks need not wait for it."""
+        """Release the claim, so that the next caller need not wait for it."""
         async with self._database.brief_transaction() as connection:
             now = await lease_time(connection)
             await connection.execute(update(letta_agents).where(*_is_claimed(claim)).values(claimed_until=now))
 
     async def forget_unmade(self, user_id: str) -> None:
-        """No agent of this person is being made any more."""
+        """Delete the records of this person's agents that were never completed."""
         unmade = delete(letta_agents).where(letta_agents.c.user_id == user_id, letta_agents.c.agent_id.is_(None))
         async with self._database.brief_transaction() as connection:
             await connection.execute(unmade)
 
     async def forget(self, agent_id: str) -> int:
-        """All that is kept of a person's agent once Letta has it no more; how many rows went."""
+        """Delete all records of a person's agent that Letta has deleted; returns the number of rows."""
 
         def work(connection: Connection) -> int:
             return sum(connection.execute(one).rowcount for one in _delete_statements(agent_id))
@@ -164,13 +164,13 @@ class AgentAssignmentStore:
             return [_assignment(row) for row in rows.mappings()]
 
     async def known(self, ids: Collection[str]) -> Mapping[str, AgentAssignment]:
-        """What is known of these agents."""
+        """The records of these agents."""
         found = await self._where(letta_agents.c.agent_id.in_(ids)) if ids else ()
         return {one.agent_id: one for one in found if one.agent_id is not None}
 
 
 async def assign_if_unknown(connection: Transaction, agent_id: str, user_id: str) -> AgentAssignment:
-    """Within a transaction: an agent of which nothing is known is this person's; what is known of it then."""
+    """Assign an agent without a record to this person, within a transaction; returns the resulting record."""
     if (found := await _find_assignment(connection, agent_id)) is not None:
         return found
     row = _row(await lease_time(connection), agent_id=agent_id, kind=AssignmentKind.PERSON, user_id=user_id)
@@ -197,7 +197,7 @@ def _is_claimed(claim: CopyClaim) -> tuple[ColumnElement[bool], ...]:
 
 
 def _delete_statements(agent_id: str) -> Sequence[Delete]:
-    """What hangs on a row goes before it."""
+    """Rows that depend on another row are deleted before it."""
     runs = select(occurrences.c.id).where(occurrences.c.agent_id == agent_id)
     return (
         delete(forwards).where(forwards.c.occurrence_id.in_(runs)),

@@ -42,7 +42,7 @@ from frontdesk.identity.store import KeyStore
 from frontdesk.llm.events import FailureKind
 from frontdesk.text import parse_retry_after
 
-# What the client raises: its own errors, and those of the transport and of broken JSON while a stream is read.
+# The exceptions of the client: its own, and those of the transport and of broken JSON in a stream.
 LETTA_ERRORS = (APIError, httpx.HTTPError, json.JSONDecodeError, UnicodeDecodeError)
 SHOWN_CHARACTERS = 300
 REFUSAL_STATUSES = range(400, 500)
@@ -60,19 +60,19 @@ MODEL_FAILURES: Mapping[str, FailureKind] = {
     "stream_incomplete": FailureKind.UNAVAILABLE,
     "context_window_overflow_in_system_prompt": FailureKind.TOO_LONG,
 }
-# What it says of an id that does not even look like one of its own.
+# Letta's text for an id that does not have the form of its ids.
 MALFORMED_ID = ("'path'", "ID format")
 WAITS_FOR_APPROVAL = "waiting for approval"
-# What it says where it has no model of the name that a turn asks for.
+# Letta's text where it does not have the model that a turn names.
 NO_MODEL = re.compile(r"Handle (\S+) not found")
-# What the error of a conversation that is too long for its model is called, there and by most providers.
+# The name of the error for a conversation that is too long for its model, in Letta and most providers.
 OVERFLOW = re.compile(r"context.?window|context_length|maximum context|prompt is too long", re.IGNORECASE)
-# Letta calls this an internal error of its own.
+# Letta reports this as an internal error of its own.
 MODEL_CONNECTION_LOST = "Connection error"
 
 
 class LettaFailure(Unavailable):
-    """Letta, or the model behind it, does not do its part; `trouble` is how a turn tells it."""
+    """Letta, or the model behind it, failed; `trouble` is the kind of failure in a turn's events."""
 
     def __init__(
         self, message: str, trouble: FailureKind = FailureKind.UNAVAILABLE, *, retry_after: float | None = None
@@ -82,7 +82,7 @@ class LettaFailure(Unavailable):
 
 
 def translate_error(error: Exception, base_url: str, about: str) -> FrontdeskError:
-    """The error in our words; `about` names what the request was about, e.g. "agent 'agent-1'"."""
+    """Frontdesk's error for an error of Letta; `about` names the subject of the request, e.g. "agent 'agent-1'"."""
     if isinstance(error, APIStatusError):
         return _model_error(error) or _request_error(error, about) or _server_error(error, base_url)
     return LettaFailure(
@@ -91,7 +91,7 @@ def translate_error(error: Exception, base_url: str, about: str) -> FrontdeskErr
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether the server took a request in and declined it, so that nothing came of it."""
+    """Whether the server received the request and declined it, so that it had no effect."""
     return isinstance(error, APIStatusError) and error.status_code in REFUSAL_STATUSES
 
 
@@ -108,7 +108,7 @@ def _describe_silence(error: Exception) -> str:
 
 
 def _model_error(error: APIStatusError) -> FrontdeskError | None:
-    """What the model that was asked for does not allow."""
+    """The error where the requested model is missing, or the text is too long for it."""
     detail = _detail(error.body)
     if isinstance(error, NotFoundError) and (found := NO_MODEL.search(detail)):
         return LettaFailure(f"The Letta server has no model '{found[1]}'; take one that it has", FailureKind.NOT_FOUND)
@@ -118,7 +118,7 @@ def _model_error(error: APIStatusError) -> FrontdeskError | None:
 
 
 def _request_error(error: APIStatusError, about: str) -> FrontdeskError | None:
-    """What the caller asked for in vain."""
+    """The error for a mistake in the caller's request."""
     detail = _detail(error.body)
     match error:
         case NotFoundError():
@@ -138,7 +138,7 @@ def _request_error(error: APIStatusError, about: str) -> FrontdeskError | None:
 
 
 def _server_error(error: APIStatusError, base_url: str) -> FrontdeskError:
-    """What the server, or the model behind it, did not do."""
+    """The error for a failure of the server, or of the model behind it."""
     wait = parse_retry_after(error.response.headers.get("retry-after"))
     match error:
         case AuthenticationError() | PermissionDeniedError():
@@ -158,7 +158,7 @@ def _server_error(error: APIStatusError, base_url: str) -> FrontdeskError:
 
 
 def _stream_error(error: APIStatusError) -> FrontdeskError:
-    """An error that came as an event of a stream that had begun well."""
+    """The error for an error event in a stream that began normally."""
     said = _fields(error.body)
     message, detail = str(said.get("message") or ""), str(said.get("detail") or "")
     if WAITS_FOR_APPROVAL in message:
@@ -182,13 +182,13 @@ def _fields(body: object) -> Mapping[str, object]:
     return cast("Mapping[str, object]", body) if isinstance(body, dict) else {}
 
 
-# How Letta 0.16.7 and later refuse a server that is not on the public Internet.
+# Letta's text (0.16.7 and later) where it refuses a server that is not on the public Internet.
 NON_PUBLIC_REFUSALS = ("Non-public IP", "non-public IP", "Blocked internal hostname")
 
 
 @contextmanager
 def explain_unreachable(url: str) -> Generator[None]:
-    """Turns Letta's refusal to use this address of ours into words."""
+    """Explains Letta's refusal to use this address of ours."""
     try:
         yield
     except (Invalid, NotFound) as error:
@@ -207,25 +207,25 @@ def explain_unreachable(url: str) -> Generator[None]:
 
 
 KEY_SECRET = "FRONTDESK_KEY"  # noqa: S105 - the name of a secret, not one
-# Letta lists our tools on nobody's behalf; what it says then may list them and do no more.
+# The agent id of the key with which Letta lists our tools: no real agent, and the key may only list tools.
 REGISTRATION_AGENT = "letta-registration"
 AUTHORIZATION = "Authorization"
 HEADER_TEMPLATE = re.compile(r"Bearer \{\{ FRONTDESK_KEY \| (?P<key>\S+) \}\}")
 
 
 def key_headers(key: str) -> dict[str, str]:
-    """Letta puts the agent's own secret into the header; the key stands in where it asks for no agent."""
+    """Headers in which Letta fills in the agent's own secret; `key` is used where Letta asks for no agent."""
     return {AUTHORIZATION: f"Bearer {{{{ {KEY_SECRET} | {key} }}}}"}
 
 
 def key_from_headers(headers: Mapping[str, str] | None) -> str | None:
-    """The key that stands in, if these are headers of ours."""
+    """The fallback key in these headers, if they are ours."""
     found = HEADER_TEMPLATE.fullmatch((headers or {}).get(AUTHORIZATION, ""))
     return found["key"] if found else None
 
 
 async def find_working_key(store: KeyStore, text: str | None, agent_id: str, now: datetime) -> ApiKey | None:
-    """The key behind a text, if it is one of ours for this agent and works."""
+    """The key in a text, if it is a valid one of ours for this agent."""
     parsed = keys.parse_key(text or "")
     key = await store.get(parsed[0]) if parsed else None
     if parsed is None or key is None or key.agent_id != agent_id or not key.matches(parsed[1]):
@@ -238,13 +238,13 @@ ANSWER_SECONDS = 10
 SILENCE_SECONDS = 120
 RETRIES = 1
 MAX_OWNERS = 10_000
-# Letta lists nothing for a conversation that is gone, and does not say so: once in a while it is asked for again.
+# Letta returns an empty list for a deleted conversation, so the conversation itself is read again at intervals.
 OWNER_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class LettaServer:
-    """`client` is for short questions; `streaming` for turns, and never sends anything twice."""
+    """One Letta server; `client` is for short requests, `streaming` for turns, and never retries."""
 
     base_url: str
     client: AsyncLetta
@@ -252,13 +252,13 @@ class LettaServer:
     _owners: dict[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
 
     def on_behalf_of(self, caller: Caller) -> "LettaServer":
-        """The same server, told with each request on whose behalf it is asked."""
+        """The same server, with headers that name the caller in each request."""
         said = outbound.caller_headers(caller)
         client, streaming = (one.with_options(default_headers=said) for one in (self.client, self.streaming))
         return replace(self, client=client, streaming=streaming)
 
     async def owner(self, conversation_id: str) -> str:
-        """The agent that a conversation belongs to, as it did a short while ago."""
+        """The agent that a conversation belongs to; the answer may be up to a minute old."""
         agent_id, until = self._owners.get(conversation_id, ("", 0.0))
         if until <= anyio.current_time():
             agent_id = (await self.client.conversations.retrieve(conversation_id)).agent_id
@@ -272,17 +272,17 @@ class LettaServer:
             del self._owners[next(iter(self._owners))]
 
     def drop(self, conversation_id: str) -> None:
-        """A conversation is gone."""
+        """Forget a deleted conversation."""
         self._owners.pop(conversation_id, None)
 
     def forget(self, agent_id: str) -> None:
-        """An agent's conversations are gone with it."""
+        """Forget the conversations of a deleted agent."""
         for conversation_id in [one for one, (owner, _) in self._owners.items() if owner == agent_id]:
             del self._owners[conversation_id]
 
     @contextmanager
     def translating_errors(self, about: str) -> Generator[None]:
-        """Turns what goes wrong inside into our errors."""
+        """Translates the errors of Letta's client into ours."""
         try:
             yield
         except LETTA_ERRORS as error:
@@ -293,7 +293,7 @@ class LettaServer:
 
 
 def open_server(base_url: str, token: str | None) -> LettaServer:
-    # The client insists on a key; a server without a password ignores it.
+    # The client requires a key; a server without a password ignores it.
     client = AsyncLetta(
         base_url=base_url,
         api_key=token or "none",

@@ -34,9 +34,9 @@ SINGLE_SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", 
 
 
 def without_boolean_schemas(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without `true` and `false` in the place of a schema: at one of them Letta fails to read a whole list of tools.
+    """Replace the schemas `true` and `false`: with one of them in it, Letta cannot read a list of tools at all.
 
-    Whether the arguments of a call fit is checked against the schema as it was.
+    The arguments of a call are still checked against the original schema.
     """
     return {key: _convert_keyword(key, value) for key, value in schema.items()}
 
@@ -61,13 +61,13 @@ def _convert_schema(part: object) -> object:
 
 MCP_ENDPOINT = re.compile(r"/mcp(/\w+)?/?$")
 REGISTERED_NAME = "frontdesk"
-# Letta finds a tool's server by a tag in which a colon ends the name.
+# Letta finds a tool's server by a tag, in which a colon ends the name.
 UNUSABLE_CHARACTER = ":"
 
 
 @dataclass(frozen=True, slots=True)
 class McpRegistration:
-    """An MCP server as Letta should have it."""
+    """The registration of an MCP server at Letta."""
 
     name: str
     url: str
@@ -80,10 +80,10 @@ class McpRegistration:
 def choose_registration(
     connected: Sequence[StreamableHTTPMcpServer], names: Collection[str], base_url: str
 ) -> McpRegistration:
-    """Beside one that `frontdesk letta connect` made, whose address is proven; else below our own address.
+    """The registration to use: next to one of `frontdesk letta connect`, whose address works, else at our own address.
 
-    Of several the one that has such an entry beside it already (`names` are all that Letta has): tools that were
-    handed out before are known under that.
+    Of several, one is preferred that already has such an entry next to it (`names` are all that Letta has): tools that
+    were handed out before are known under that entry.
     """
     usable = [known for known in connected if _is_usable(known)]
     usable.sort(key=lambda known: handed_tools_name(known.server_name) not in names)
@@ -96,7 +96,7 @@ def choose_registration(
 
 
 def handed_tools_url(endpoint: str) -> str:
-    """The address of the handed tools, from another MCP address of the same installation."""
+    """The address of the handed tools, derived from another MCP address of the same installation."""
     return MCP_ENDPOINT.sub(HANDED_TOOLS_PATH, endpoint)
 
 
@@ -113,13 +113,13 @@ def _is_usable(known: StreamableHTTPMcpServer) -> bool:
     )
 
 
-# One takes Letta a quarter of a second; a new entry has it read all that were handed out before.
+# Letta takes a quarter of a second for one tool; for a new entry it reads all tools that were handed out before.
 REGISTER_SECONDS = 30
 CREATE_SECONDS = 120
 
 
 class ToolRegistrar:
-    """`base_url` is where Letta reaches Frontdesk when nothing was registered by `frontdesk letta connect`."""
+    """Registers tools; `base_url` is where Letta reaches Frontdesk if `frontdesk letta connect` registered nothing."""
 
     def __init__(self, store: HandedToolStore, keys: KeyStore, base_url: str) -> None:
         self.store = store
@@ -129,7 +129,7 @@ class ToolRegistrar:
 
     async def open(self, server: LettaServer, tools: Sequence[HandedTool]) -> "ToolRegistration":
         """Make sure that Letta knows the address of the handed tools, and list the tools there."""
-        # In this order: Letta reads a new MCP server as a whole, and these are about to be read one by one.
+        # The entry comes first: Letta reads a new MCP server as a whole, and these tools are then read one by one.
         async with self._one_at_a_time:
             entry = await self._entry(server)
         before = await self.store.named(tool.name for tool in tools)
@@ -160,7 +160,7 @@ class ToolRegistrar:
 
 @dataclass(frozen=True, slots=True)
 class ToolRegistration:
-    """Tools that our endpoint lists, and the entry under which Letta is to know them."""
+    """Tools that our endpoint lists, and the server entry under which Letta registers them."""
 
     server: LettaServer
     store: HandedToolStore
@@ -168,7 +168,7 @@ class ToolRegistration:
     kept: Mapping[str, HandedTool]
 
     async def register(self, name: str, known: LettaTool | None) -> LettaTool:
-        """The tool as Letta has it; `known` is the one that has this name there, for which it must be ours."""
+        """The tool as Letta has it; `known` is the tool that has this name there, and must be ours."""
         if name not in self.kept:
             raise Conflict(f"The name '{name}' belongs to another tool already; rename this tool's server")
         if known is not None:
@@ -181,7 +181,7 @@ class ToolRegistration:
         return made
 
     async def _add(self, name: str) -> LettaTool:
-        """The one call that adds a single tool; the others read all of a server's anew, and drop what it has lost."""
+        """Add one tool; Letta's other calls read all tools of a server again, and drop those that are missing."""
         path = f"/v1/tools/mcp/servers/{quote(self.server_entry.name, safe='')}/{quote(name, safe='')}"
         client = self.server.client.with_options(timeout=REGISTER_SECONDS, max_retries=0)
         try:
@@ -195,7 +195,7 @@ class ToolRegistration:
             ) from error
 
     def _check(self, tool: LettaTool) -> None:
-        """Names are unique on a Letta server: whoever else has this one keeps it."""
+        """Names are unique on a Letta server, and the present owner of a name keeps it."""
         if (owner := mcp_server_of(tool)) != self.server_entry.name:
             whose = f"of the MCP server '{owner}'" if owner else "that is not Frontdesk's"
             raise Conflict(f"The Letta server has a tool '{tool.name}' {whose}; remove or rename it there first")
@@ -203,7 +203,7 @@ class ToolRegistration:
 
 async def _create_server(server: LettaServer, entry: McpRegistration) -> None:
     client = server.client.with_options(timeout=CREATE_SECONDS, max_retries=0)
-    # A conflict is another replica's doing, which wants the same.
+    # A conflict comes from another replica, which creates the same entry.
     with suppress(Conflict), explain_unreachable(entry.url), server.translating_errors(f"MCP server '{entry.name}'"):
         await client.mcp_servers.create(
             server_name=entry.name,
@@ -222,7 +222,7 @@ async def _update_server(server: LettaServer, server_id: str, entry: McpRegistra
             config={
                 "mcp_server_type": "streamable_http",
                 "server_url": entry.url,
-                # None would leave those that are there.
+                # None would leave the present headers.
                 "custom_headers": dict(entry.headers),
             },
         )
@@ -230,14 +230,18 @@ async def _update_server(server: LettaServer, server_id: str, entry: McpRegistra
 
 CHANGES_AT_ONCE = 4
 TOOL_PAGE = 100
-# Less than the tools room waits: cut off by it, nobody would know what was done by then.
+# Shorter than the limit in `tools/agent_tools.py`: a change cut off by that one could not report what was done.
 CHANGE_SECONDS = 12
 NOT_IN_TIME = f"Letta did not do it within {CHANGE_SECONDS} s; look at what the agent holds, and try again"
 OF_MCP_SERVERS = "external_mcp"
 
 
 class LettaAgentTools:
-    """A tool with a server and parameters is the catalogue's; others are Letta's, or of MCP servers that it knows."""
+    """Reads and changes an agent's tools.
+
+    A tool with a server and parameters comes from the catalogue; others are Letta's own, or come from MCP servers that
+    Letta knows.
+    """
 
     def __init__(self, server: LettaServer, registrar: ToolRegistrar) -> None:
         self._server = server
@@ -253,14 +257,14 @@ class LettaAgentTools:
 
     async def host_tools(self) -> Sequence[HeldTool]:
         with self._server.translating_errors("tools"):
-            # Ascending always: the default order repeats rows across pages.
+            # The order is always ascending: the default order repeats rows on later pages.
             pages = self._client.tools.list(order="asc", limit=TOOL_PAGE, exclude_tool_types=[OF_MCP_SERVERS])
             return [_letta_tool(tool) async for tool in pages if mcp_server_of(tool) is None]
 
     async def attach(self, agent_id: str, tool: HeldTool) -> None:
         await self._give(agent_id, tool, await self._find([tool]))
         if not tool.needs_approval:
-            # Letta remembers the word on a tool that was attached before.
+            # Letta remembers the approval setting of a tool that was attached before.
             await self._set_approval(agent_id, tool.name, needed=False)
 
     async def detach(self, agent_id: str, name: str) -> None:
@@ -292,7 +296,7 @@ class LettaAgentTools:
                 tasks.start_soon(outcome.run, tool.name, outcome.attached, partial(self._give, agent_id, tool, found))
 
     async def _find(self, tools: Sequence[HeldTool]) -> "LettaToolLookup":
-        """What Letta has under these names, and, for what is of the catalogue, a place to register it."""
+        """The tools that Letta has under these names, and a registration for those from the catalogue."""
         names = [tool.name for tool in tools]
         with self._server.translating_errors(f"tools {', '.join(names)}"):
             page = await self._client.tools.list(names=names, limit=len(names), order="asc")
@@ -319,12 +323,12 @@ class LettaAgentTools:
             await self._client.agents.tools.update_approval(name, agent_id=agent_id, body_requires_approval=needed)
 
     async def _state(self, agent_id: str) -> AgentState:
-        """The agent with its tools: a listing of them repeats rows from page to page."""
+        """The agent with its tools; a separate listing of the tools repeats rows from page to page."""
         with self._server.translating_errors(_about(agent_id)):
             return await self._client.agents.retrieve(agent_id, include=["agent.tools"])
 
     async def _handed(self, tools: Iterable[LettaTool]) -> Mapping[str, HandedTool]:
-        """Of these the ones that Frontdesk handed out: what the catalogue calls them."""
+        """Those of these tools that Frontdesk handed out, as the catalogue has them."""
         owners = {tool.name or "": owner for tool in tools if (owner := mcp_server_of(tool)) is not None}
         if not owners:
             return {}
@@ -334,7 +338,7 @@ class LettaAgentTools:
 
 @dataclass(slots=True)
 class ToolChangeProgress:
-    """What came of a change so far; what is not told of at its end was not done in time."""
+    """The progress of a change; tools without a result at its end were not changed in time."""
 
     attached: list[str] = field(default_factory=list[str])
     detached: list[str] = field(default_factory=list[str])
@@ -359,7 +363,7 @@ class ToolChangeProgress:
 
 @dataclass(frozen=True, slots=True)
 class LettaToolLookup:
-    """Tools as Letta has them by name; names are unique on a Letta server, so each must be the one that is meant."""
+    """Finds Letta's tools by name; names are unique on a Letta server, so each is checked to be the wanted tool."""
 
     known: Mapping[str, LettaTool]
     registration: ToolRegistration | None
@@ -404,7 +408,7 @@ def _about(agent_id: str) -> str:
 
 
 async def upload_tool(server: LettaServer, source_code: str, description: str | None) -> tuple[str, str | None]:
-    """The tool's id and the name of its function; a tool of that name is replaced."""
+    """Upload a tool, and replace a tool of the same name; returns its id and the name of its function."""
     with server.translating_errors("this tool"):
         made = await server.client.tools.upsert(source_code=source_code, description=description or omit)
     return made.id, made.name

@@ -1,4 +1,4 @@
-"""Takes one turn of a Letta agent: as many runs on the server as the caller's own tools need."""
+"""Takes one turn of a Letta agent, in as many runs on the server as the caller's own tools need."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,7 +61,7 @@ CALLS_AT_ONCE = 16
 
 
 def runs_without_approval(request: ApprovalRequest, tools: Mapping[str, Tool]) -> bool:
-    """Whether this is a call to a tool of the caller's that may run without anybody's word."""
+    """Whether this calls a tool of the caller that needs no approval."""
     tool = tools.get(request.name)
     return tool is not None and not tool.needs_approval
 
@@ -69,7 +69,7 @@ def runs_without_approval(request: ApprovalRequest, tools: Mapping[str, Tool]) -
 async def run_client_tools(
     requests: Sequence[ApprovalRequest], tools: Mapping[str, Tool], emit: Emit
 ) -> list[ToolReturnParam]:
-    """Run these calls in their order, those that only read beside each other; the answers are in the same order."""
+    """Run these calls in order, read-only calls concurrently; returns the answers in the order of the requests."""
     answers: dict[str, ToolReturnParam] = {}
     limit = anyio.CapacityLimiter(CALLS_AT_ONCE)
 
@@ -101,7 +101,7 @@ NOT_RUN = "Letta did not run this call"
 
 @dataclass(slots=True)
 class CallInProgress:
-    """A tool call as far as the model has written it."""
+    """A tool call, as far as the model has written it."""
 
     call_id: str
     name: str
@@ -113,7 +113,7 @@ class CallInProgress:
 
 @dataclass(slots=True)
 class RunReader:
-    """Reads the runs of one turn. `stop`, `steps` and `run_id` are those of the run that is being read."""
+    """Reads the runs of one turn. `stop`, `steps` and `run_id` belong to the run that is read now."""
 
     usage: Usage = field(default_factory=lambda: Usage(0, 0))
     stop: str | None = None
@@ -125,7 +125,7 @@ class RunReader:
         self.stop, self.steps, self.run_id = None, 0, None
 
     def read(self, message: LettaStreamingResponse) -> list[Event]:
-        """The events in one message of the stream."""
+        """The events of one message in the stream."""
         self.run_id = getattr(message, "run_id", None) or self.run_id
         events: list[Event] = []
         match message:
@@ -147,20 +147,20 @@ class RunReader:
         return events
 
     def expect(self, call_id: str, name: str) -> None:
-        """A call from an earlier turn, told already, that will run or has been answered now."""
+        """Expect a return for a call of an earlier turn, which was announced there and runs or is answered now."""
         self._calls[call_id] = CallInProgress(call_id, name, needs_approval=False, announced=True)
 
     def returned(self, call_id: str) -> None:
-        """A call was answered by us, so that Letta's own word on it is not needed."""
+        """Record that we answered a call, so that Letta's own return of it is ignored."""
         if call_id in self._calls:
             self._calls[call_id].returned = True
 
     def open_calls(self) -> bool:
-        """Whether a call was announced and has no return so far."""
+        """Whether an announced call has no return yet."""
         return any(call.announced and not call.returned for call in self._calls.values())
 
     def leftovers(self, held_back: Collection[str] = ()) -> list[Event]:
-        """At the end of the turn: returns for the calls that Letta announced and will not run."""
+        """At the end of the turn, returns for the calls that Letta announced and will not run."""
         calls = [call for call in self._calls.values() if call.announced and not call.returned]
         left = [call for call in calls if call.call_id not in held_back]
         for call in left:
@@ -176,13 +176,13 @@ class RunReader:
             delta = piece.arguments or ""
             call.text += delta
             events.append(ToolArguments(call.call_id, call.name, delta))
-            # A whole object cannot grow, so the call is about to run; Letta says nothing more until it has.
+            # A complete object cannot grow, so the call is about to run; Letta sends nothing more until it has run.
             if delta.endswith("}") and not asks and whole_arguments(call.text) is not None:
                 events.append(_tool_call(call))
         return events
 
     def _call(self, call_id: str | None, name: str | None, *, asks: bool) -> CallInProgress:
-        """The call that a piece belongs to; only the first piece is sure to carry a name."""
+        """The call to which a piece belongs; only the first piece always has a name."""
         if call_id is None and self._calls:
             return next(reversed(self._calls.values()))
         known = self._calls.get(call_id or "")
@@ -191,7 +191,7 @@ class RunReader:
         return known
 
     def _finished(self, but: CallInProgress | None = None) -> list[Event]:
-        """The calls that are surely written to their end, since something else came after them."""
+        """Announce the calls that are complete, because something else came after them."""
         ended = [
             call for call in self._calls.values() if call is not but and not call.needs_approval and not call.announced
         ]
@@ -203,7 +203,7 @@ class RunReader:
             call = self._calls.get(given.tool_call_id)
             if call is not None and call.returned:
                 continue
-            # Of several returns the message names but one tool, and not always the first.
+            # A message with several returns names only one tool, and not always the first.
             name = call.name if call else message.name or ""
             self._calls[given.tool_call_id] = CallInProgress(
                 given.tool_call_id, name, needs_approval=False, announced=True, returned=True
@@ -235,7 +235,7 @@ log = structlog.get_logger("frontdesk.letta")
 
 
 def why_refused(prompt: Prompt, pending: Sequence[ApprovalRequest]) -> FrontdeskError | None:
-    """Why a turn cannot be taken while this waits for approval."""
+    """The error for a prompt that does not fit the calls that wait for approval, if there is one."""
     waiting = {request.call_id: request for request in pending}
     said = {word.call_id for word in prompt.approvals}
     if not said:
@@ -255,7 +255,7 @@ def tools_of(prompt: Prompt) -> dict[str, Tool]:
 
 @dataclass(slots=True)
 class LettaTurn:
-    """A turn under way."""
+    """A running turn."""
 
     thread: ConversationClient
     prompt: Prompt
@@ -266,7 +266,7 @@ class LettaTurn:
     _waiting: Sequence[ApprovalRequest] = ()
 
     async def run(self) -> TurnEnd:
-        """The whole turn; what Letta or its model does wrong is told and ends it."""
+        """Take the whole turn; a failure of Letta or its model is sent as an event and ends the turn."""
         try:
             return await self._run()
         except LettaFailure as error:
@@ -287,7 +287,7 @@ class LettaTurn:
         messages = await self._opening()
         left = self.prompt.max_steps
         while True:
-            # The step that takes in answers asks no model.
+            # The step that takes in answers makes no request to the model.
             await self._listen(messages, left + sum(message.get("type") == "approval" for message in messages))
             if self.reader.stop != REQUIRES_APPROVAL:
                 return await self._end()
@@ -301,14 +301,14 @@ class LettaTurn:
             messages = [approval_message(await self._answers(pending, {}))]
 
     async def _repeat_answer(self, answer: str) -> TurnEnd:
-        """The turn was taken before, and this is what came of it."""
+        """Send the answer again of a turn that was completed before."""
         log.info("letta_turn_known", agent_id=self.thread.agent_id, otid=self.prompt.otid)
         if answer:
             await self.emit(TextChunk(answer))
         return TurnEnd(StopReason.END_TURN)
 
     async def _opening(self) -> list[LettaInput]:
-        """What the turn begins with: words on what waits, or words of the person."""
+        """The turn's first messages: decisions on waiting calls, or the person's message."""
         messages: list[LettaInput] = []
         if self.prompt.approvals:
             pending = await self.thread.pending()
@@ -322,13 +322,14 @@ class LettaTurn:
                 self.reader.expect(call.call_id, call.name)
                 await self.emit(call)
         if self.prompt.text is not None:
-            # Letta has no place for what holds in one turn alone, so this stays in the conversation; nobody said it.
+            # Letta has no place for a text that is valid in one turn only, so this stays in the conversation, without a
+            # sender.
             messages += [context_message(self.prompt.context)] if self.prompt.context.strip() else []
             messages.append(user_message(self.prompt.text, self.prompt.otid, self.prompt.media))
         return messages
 
     async def _answers(self, pending: Sequence[ApprovalRequest], words: Mapping[str, Approval]) -> list[CallAnswer]:
-        """Letta wants all of its requests answered in one message."""
+        """Answer all requests in one message, as Letta requires."""
         tools = tools_of(self.prompt)
         rejected = {call_id: word.reason for call_id, word in words.items() if not word.approve}
         approved = [request for request in pending if request.call_id not in rejected]
@@ -354,7 +355,7 @@ class LettaTurn:
         return denial_answer(request.call_id, reason)
 
     async def _listen(self, messages: Sequence[LettaInput], max_steps: int) -> None:
-        """One run, from its first message to its last."""
+        """Read one run from its first message to its last."""
         self.reader.begin_run()
         self._running = True
         with self.thread.server.translating_errors(self.thread.about):
@@ -375,12 +376,12 @@ class LettaTurn:
         try:
             return await self.thread.open(messages, self.prompt.tools, max_steps, self.prompt.model)
         except APIStatusError as error:
-            # Whatever runs at the agent then is not ours to stop.
+            # After a refusal, a run of this agent is not ours, so it is not stopped.
             self._running = not is_refusal(error)
             raise
 
     async def _emit_memory_edits(self) -> None:
-        """A memory tool does not always return the block, so the blocks are read again."""
+        """Send changes of memory; the blocks are read again, because a memory tool does not always return the block."""
         try:
             blocks = (await self.thread.agent_setup()).blocks
         except Unavailable as error:
@@ -392,7 +393,7 @@ class LettaTurn:
         self._known = now
 
     async def _wait_for(self, requests: Sequence[ApprovalRequest]) -> TurnEnd:
-        # Those that Letta kept run with the approved ones; it drops them where calls are not to be made together.
+        # Calls that Letta kept run together with the approved ones; it drops them if calls must not run in parallel.
         kept = await self.thread.held_back() if self.reader.open_calls() else ()
         for event in self.reader.leftovers({call.call_id for call in kept}):
             await self.emit(event)
@@ -410,7 +411,7 @@ class LettaTurn:
         return TurnEnd(stop, usage=self.reader.usage)
 
     async def give_up(self, error: Unavailable) -> TurnEnd:
-        """End the turn with what Letta, or the model behind it, did not do."""
+        """End the turn with a failure of Letta or of the model behind it."""
         trouble = error.trouble if isinstance(error, LettaFailure) else FailureKind.UNAVAILABLE
         for event in self.reader.leftovers():
             await self.emit(event)
@@ -418,7 +419,7 @@ class LettaTurn:
         return TurnEnd(StopReason.ERROR, usage=self.reader.usage, failure=trouble)
 
     async def _clean_up(self, reason: str) -> None:
-        """Before a turn is given up: stop its run and answer what waits, or the agent would go on, or be blocked."""
+        """Stop the run and answer the waiting calls of a failed turn; else the agent would go on or be blocked."""
         with anyio.move_on_after(CLEANUP_SECONDS, shield=True):
             try:
                 if self._running and self.reader.stop is None:

@@ -1,1 +1,1 @@
-"""Turns of agents: one at a time for each lock, under a lease, so that a crash is noticed and nothing runs twice."""
+"""Turns of agents: one at a time for each lock, under a lease, so that a crash is noticed and no turn runs twice."""

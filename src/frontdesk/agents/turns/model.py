@@ -20,7 +20,8 @@ LEASE = timedelta(seconds=30)
 class NewTurn:
     """A turn to take. Turns of one `lane`, the name of a lock, run one after another; others do not wait for them.
 
-    `otid` is the sender's own id for it, the same when it is sent again. `authority` limits what the turn may do.
+    `otid` is the sender's own id for the turn, and stays the same if it is sent again. `authority` limits what the turn
+    may do.
     """
 
     id: str
@@ -34,7 +35,7 @@ class NewTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A turn as it is stored, whichever host took it.
+    """A turn as it is stored, from any host.
 
     `waits`: one of its tool calls waits for approval, as far as we know; `failure` is the kind of failure.
     """
@@ -61,7 +62,7 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnQuery:
-    """Which turns to list, the newest first: from the newest on, or those `before` or `after` the turn with an id.
+    """Selects turns, the newest first: all, or those `before` or `after` the turn with this id.
 
     A `running` turn has not stopped; a `waiting` one continues once its tool calls are approved or denied.
     """
@@ -86,7 +87,7 @@ def this_machine() -> str:
 
 @dataclass(frozen=True, slots=True)
 class LeaseOwner:
-    """A process that holds leases, named so that another process can tell whether it still lives."""
+    """A process that holds leases; other processes can tell from its name whether it is still alive."""
 
     host: str = field(default_factory=this_machine)
     pid: int = field(default_factory=os.getpid)
@@ -96,7 +97,7 @@ class LeaseOwner:
         return f"{self.host}:{self.pid}:{self.token}"
 
     def knows_ended(self, other: str) -> bool:
-        """Whether another owner has certainly ended; False where that is not known, as on another machine."""
+        """Whether another owner has certainly ended; False if that is unknown, as on another machine."""
         host, pid, token = other.rsplit(":", 2)
         if host != self.host:
             return False

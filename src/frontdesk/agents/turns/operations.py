@@ -21,7 +21,7 @@ from frontdesk.llm.events import ApprovalRequest, Done, Event, Failed, Started, 
 
 @dataclass(slots=True)
 class TurnAnswer:
-    """The result of a turn: its answer, or in `trouble` why it failed."""
+    """The result of a turn: its answer, or in `trouble` the reason why it failed."""
 
     conversation_id: str = ""
     stop: StopReason = StopReason.INTERRUPTED
@@ -62,7 +62,7 @@ async def ask_agent(host: AgentHost, journal: Journal, surface: str, prompt: Pro
 
 
 async def run_journaled_turn(host: AgentHost, journal: Journal, surface: str, prompt: Prompt) -> AsyncGenerator[Event]:
-    """Run a turn and yield its events; the journal gets an entry however the turn ends."""
+    """Run a turn and yield its events; the journal gets an entry for every outcome."""
     with CallRecord(journal, surface, "turn", prompt.agent_caller, EntryKind.TURN) as record:
         async with aclosing(host.send(prompt)) as events:
             async for event in events:
@@ -71,14 +71,14 @@ async def run_journaled_turn(host: AgentHost, journal: Journal, surface: str, pr
                 yield event
 
 
-# The interface that the journal shows for a turn of the agent's own, after a tool call.
+# The interface that the journal shows for a turn that the agent began itself, after a tool call.
 FOLLOW_UP_SURFACE = "follow-up"
 
 log = structlog.get_logger("frontdesk.agents")
 
 
 async def run_follow_up(host: AgentHost, journal: Journal, caller: Caller, text: str) -> None:
-    """Run a turn of the caller's agent that nobody waits for; log and journal record what goes wrong."""
+    """Run a turn of the caller's agent that nobody waits for; errors go to the log and the journal."""
     agent_id = caller.agent_id
     if agent_id is None:
         return
@@ -97,14 +97,14 @@ async def _send_follow_up(host: AgentHost, journal: Journal, prompt: Prompt) -> 
                 log.info("followed_up", agent_id=prompt.agent_id, stop=event.stop)
 
 
-# Lists of turns show the names of so many agents, and the ids of others.
+# Lists of turns show the names of at most this many agents, and the ids of others.
 NAMED_AGENTS = 200
 AGENT_DELETED = "its agent was deleted, with its conversations"
 
 
 @dataclass(frozen=True, slots=True)
 class TurnList:
-    """Turns, and the host's agents, to name them; `trouble` is why the host did not list its agents."""
+    """Turns, and the host's agents with their names; `trouble` is the reason why the host did not list its agents."""
 
     turns: Sequence[TurnRecord]
     agents: Sequence[Agent]
@@ -113,7 +113,7 @@ class TurnList:
 
 @dataclass(frozen=True, slots=True)
 class TurnDetails:
-    """All that is stored of a turn. `waiting` are tool calls to approve; `trouble` is why the host gave no history."""
+    """A turn with all its stored data. `waiting` are tool calls to approve; `trouble` is why there is no history."""
 
     turn: TurnRecord
     agent: Agent | None = None
@@ -126,7 +126,7 @@ class TurnDetails:
 
 
 async def list_turns(host: AgentHost, turns: TurnService, caller: Caller, query: TurnQuery) -> TurnList:
-    """Turns with their agents' names; the turns are listed also where the host does not answer."""
+    """Turns with their agents' names; if the host does not answer, the turns are listed without names."""
     rights.require_scope(caller, rights.AGENTS_READ)
     found = [turn for turn in await turns.list(query) if _may_see(caller, turn)]
     try:
@@ -149,12 +149,12 @@ async def read_turn(host: AgentHost, turns: TurnService, caller: Caller, turn_id
         waiting = await _pending_requests(host, turn)
     except (NotFound, Unavailable) as error:
         return replace(bare, trouble=error.public_message)
-    # The host may have found meanwhile that the process of the turn has ended.
+    # Meanwhile the host may have found that the process of the turn has ended.
     return replace(bare, turn=await turns.find(turn_id), agent=agent, said=said, waiting=waiting)
 
 
 async def cancel_turn(host: AgentHost, turns: TurnService, caller: Caller, turn_id: str) -> None:
-    """Cancel a running turn, or what waits for approval in it."""
+    """Cancel a running turn, or its calls that wait for approval."""
     rights.require_scope(caller, rights.AGENTS_CHAT)
     turn = await _find_visible_turn(turns, caller, turn_id)
     if not turn.running and not turn.waits:
@@ -165,9 +165,9 @@ async def cancel_turn(host: AgentHost, turns: TurnService, caller: Caller, turn_
 async def answer_approvals(
     host: AgentHost, turns: TurnService, journal: Journal, caller: Caller, turn_id: str, answers: Mapping[str, Approval]
 ) -> str | None:
-    """Approve or deny the waiting tool calls of a turn, and let the agent continue for the person the turn was for.
+    """Approve or deny the waiting tool calls of a turn, and let the agent continue for the person of the turn.
 
-    Returns the id of the turn in which it continues; None where that turn has to wait.
+    Returns the id of the turn in which it continues; None if that turn has to wait.
     """
     rights.require_scope(caller, rights.AGENTS_CHAT)
     turn = await _find_visible_turn(turns, caller, turn_id)
@@ -193,10 +193,10 @@ def _may_see(caller: Caller, turn: TurnRecord) -> bool:
 
 
 def _caller_for_person(turn: TurnRecord, request_id: str) -> Caller:
-    """The person that a turn was for, with none of the rights of whoever approves its calls.
+    """The person of a turn, without any rights of the person who approves its calls.
 
-    The host adds the limits of the credential that the turn began with. All who chat without a key share one name,
-    which proves nothing.
+    The host adds the limits of the credential that the turn began with. Everybody who chats without a key shares one
+    name, which proves nothing.
     """
     unproven = turn.user_id == LOCAL_USER and set(turn.authority.credentials) <= {LOCAL_USER}
     shown = LOCAL_USER if unproven else None

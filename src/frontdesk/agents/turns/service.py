@@ -1,4 +1,4 @@
-"""Runs turns as tasks of this process: one at a time for each lock, cancelled from anywhere, recorded to the end."""
+"""Runs turns as tasks of this process: one at a time for each lock, cancelled by any process, and recorded."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
@@ -31,7 +31,7 @@ RENEW_SECONDS = 1.0
 END_SECONDS = 10
 END_PAUSES = (0.1, 0.3, 1.0, 3.0)
 CLOSE_SECONDS = 30
-# A caller that starts a turn in the background waits so long for it to begin.
+# How long a caller that starts a turn in the background waits for it to begin.
 BEGIN_SECONDS = 5
 EVENT_BUFFER = 64
 
@@ -42,11 +42,11 @@ UNWATCHED_TURNS = BackgroundJob(log, "turn_not_begun", "turn_failed")
 
 @dataclass(frozen=True, slots=True)
 class TurnWork(Generic[T]):
-    """What a host does in a turn.
+    """The host's part of a turn.
 
     `begin` runs in the transaction that claims the turn; an error there refuses the turn. `run` takes the turn, outside
-    any transaction, and returns how it ended. `end`, if given, stores what is left, in the transaction that records the
-    end. `spent` returns the usage of a turn that was cancelled.
+    any transaction, and returns how it ended. `end`, if given, stores the rest in the transaction that records the end.
+    `spent` returns the usage of a turn that was cancelled.
     """
 
     begin: Callable[[Transaction], Awaitable[T]]
@@ -57,7 +57,7 @@ class TurnWork(Generic[T]):
 
 @dataclass(slots=True)
 class RunningTurn:
-    """A turn that runs in this process; `lost` once another process has taken it over."""
+    """A turn that runs in this process; `lost` is set once another process has taken it over."""
 
     new: NewTurn
     lost: bool = False
@@ -67,7 +67,7 @@ class RunningTurn:
 
 @dataclass(slots=True)
 class UnwatchedTurn:
-    """A turn in the background; `settled` once it has begun or was refused, or its caller has stopped waiting."""
+    """A turn in the background; `settled` is set once it began or was refused, or its caller stopped waiting."""
 
     turn_id: str | None = None
     refused: FrontdeskError | None = None
@@ -90,9 +90,9 @@ class UnwatchedTurn:
 
 @dataclass(slots=True)
 class TurnLock:
-    """The lock of a lock within this process, and how many turns hold it or wait for it."""
+    """The part of a turn lock within this process, and the number of turns that hold it or wait for it."""
 
-    # No Lock: a generator may be closed by another task than the one that entered.
+    # Not an anyio.Lock: another task than the one that acquired it may close the generator.
     semaphore: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(1))
     users: int = 0
 
@@ -125,7 +125,7 @@ class TurnService:
                     await underway.finished.wait()
 
     async def start_in_background(self, events: AsyncGenerator[Event]) -> str | None:
-        """Take a turn whose events nobody reads; returns its id, or None where it still waits for another turn's end.
+        """Take a turn whose events nobody reads; returns its id, or None if it still waits for another turn's end.
 
         If the host refuses the turn while the caller waits here, its error is raised; later it is logged.
         """
@@ -141,7 +141,7 @@ class TurnService:
         return turn.turn_id
 
     async def list(self, query: TurnQuery) -> Sequence[TurnRecord]:
-        """The turns of all processes, running or over, the newest first."""
+        """The turns of all processes, running or ended, the newest first."""
         return await self._store.list(query)
 
     async def find(self, turn_id: str) -> TurnRecord:
@@ -154,9 +154,9 @@ class TurnService:
         return await self._store.neighbours(turn)
 
     async def caller_to_continue(self, lane: str, conversation_id: str, caller: Caller) -> Caller:
-        """The caller for whom a turn continues after an approval: the person it was for, with the rights it began with.
+        """The caller for whom a turn continues after an approval: the turn's person, with the turn's first rights.
 
-        Where that person approves it themselves, the limits of the credential that they use now apply too.
+        If that person approves it, the limits of their present credential apply too.
         """
         turn = await self._store.waiting(lane, conversation_id)
         if turn is None:
@@ -165,12 +165,12 @@ class TurnService:
         if caller.user_id == turn.user_id:
             return limit_caller(caller, bound)
         if turn.user_id == LOCAL_USER and not bound.credentials:
-            # All who chat without a key share one name, which proves nothing.
+            # Everybody who chats without a key shares one name, which proves nothing.
             bound = replace(bound, credentials=(LOCAL_USER,))
         return bound.applied_to(Caller(caller.request_id, user_id=turn.user_id))
 
     async def current_authority(self, lane: str | None, agent_id: str) -> Authority:
-        """What limits an agent now: the turn that runs in a lane, or without one, its turns in this process."""
+        """The limits of an agent now: of the turn under a lock, or without a lock, of its turns in this process."""
         if lane is not None:
             turn = await self._store.running(lane)
             return UNLIMITED if turn is None else turn.authority
@@ -181,7 +181,7 @@ class TurnService:
         return found
 
     async def settle(self, lane: str, conversation_id: str) -> None:
-        """Record that nothing waits for approval in a conversation any more."""
+        """Record that nothing waits for approval in a conversation."""
         await self._store.settle(lane, conversation_id)
 
     async def cancel(self, lane: str, conversation_id: str) -> bool:
@@ -244,7 +244,7 @@ class TurnService:
 
     @asynccontextmanager
     async def _locked(self, lane: str) -> AsyncGenerator[None]:
-        """Hold the lock within this process; its lock is forgotten when nobody holds it or waits for it."""
+        """Hold the lock within this process; it is deleted when nobody holds it or waits for it."""
         lock = self._locks.setdefault(lane, TurnLock())
         lock.users += 1
         try:
@@ -276,7 +276,7 @@ class TurnService:
     async def _perform(
         self, underway: RunningTurn, work: TurnWork[T], begun: T, send: MemoryObjectSendStream[Event]
     ) -> None:
-        """Take one turn, in a task of its own; whatever happens, its end is recorded and `Done` is sent."""
+        """Take one turn, in a task of its own; in every case, its end is recorded and `Done` is sent."""
         new = underway.new
         ending: TurnEnd | None = None
         try:
@@ -311,7 +311,7 @@ class TurnService:
     async def _end(
         self, new: NewTurn, ending: TurnEnd, within: Callable[[Transaction], Awaitable[None]] | None
     ) -> TurnEnd:
-        """Record the end, and return the end as recorded; a turn ends also where its results cannot be stored."""
+        """Record the end, and return it as recorded; a turn ends even if its results cannot be stored."""
         with anyio.move_on_after(END_SECONDS, shield=True):
             for pause in (*END_PAUSES, None):
                 try:

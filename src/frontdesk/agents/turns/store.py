@@ -19,7 +19,7 @@ from frontdesk.llm.events import ApprovalRequest, StopReason, TurnEnd
 
 T = TypeVar("T")
 PENDING_ADAPTER = TypeAdapter(list[ApprovalRequest])
-# Made once: to build a statement takes longer than to run it, and every turn runs these.
+# Built once: every turn runs these, and building a statement takes longer than running it.
 INSERT_TURN = insert(turns)
 LOCK_LANE = text("SELECT pg_advisory_xact_lock(hashtextextended(:lane, 3020))")
 RUNNING_TURN = select(turns).where(turns.c.lane == bindparam("lane"), turns.c.running)
@@ -42,13 +42,13 @@ CLEAR_PENDING = (
 
 @dataclass(frozen=True, slots=True)
 class ClaimedTurn(Generic[T]):
-    """A turn was claimed; `begun` is what the host's part of the transaction returned."""
+    """A turn was claimed; `begun` is the result of the host's part of the transaction."""
 
     begun: T
 
 
 class TurnStore:
-    """Stores turns. What a host does in the same transaction is passed in as `within`."""
+    """Stores turns. `within` is the host's work in the same transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -57,7 +57,7 @@ class TurnStore:
     async def claim(
         self, new: NewTurn, owner: LeaseOwner, within: Callable[[Transaction], Awaitable[T]]
     ) -> ClaimedTurn[T] | None:
-        """Begin a turn and do `within`; None while another turn of the lock is running."""
+        """Begin a turn and do `within`; returns None while another turn of the lock is running."""
         async with self._database.brief_transaction() as connection:
             if connection.dialect.name == "postgresql":
                 await connection.execute(LOCK_LANE, {"lane": new.lane})
@@ -88,7 +88,7 @@ class TurnStore:
         found = (await connection.execute(RUNNING_TURN, {"lane": lane})).one_or_none()
         if found is None:
             return True
-        # A turn of this process was left behind: a caller holds the lock's lock here, so none of ours runs.
+        # A turn of this process was left behind: the caller holds this process's lock, so none of ours runs.
         if found.owner != str(owner) and not _abandoned(found, owner, now):
             return False
         await connection.execute(_interrupt([found.id], now))
@@ -102,7 +102,7 @@ class TurnStore:
         now: datetime,
         within: Callable[[Transaction], Awaitable[None]] | None = None,
     ) -> bool:
-        """Record the end; False where the owner has lost the turn, and then nothing is written."""
+        """Record the end; returns False, and writes nothing, if the owner has lost the turn."""
         pending = PENDING_ADAPTER.dump_json(list(ending.pending)).decode() if ending.pending else None
         change = {
             "the_id": turn_id,
@@ -133,14 +133,14 @@ class TurnStore:
         return {row.id for row in rows}, {row.id for row in rows if row.cancel_asked}
 
     async def ask_cancel(self, lane: str, conversation_id: str) -> bool:
-        """Have the owner cancel the running turn of a conversation; returns whether there is one."""
+        """Ask the owner to cancel the running turn of a conversation; returns whether there is one."""
         this = (turns.c.lane == lane, turns.c.conversation_id == conversation_id, turns.c.running)
         change = update(turns).where(*this).values(cancel_asked=True)
         async with self._database.transaction() as connection:
             return (await connection.execute(change)).rowcount > 0
 
     async def hold(self, connection: Transaction, turn_id: str, owner: LeaseOwner) -> None:
-        """Check, within a transaction, that a turn still belongs to its owner, who may then write."""
+        """Check, within a transaction, that a turn still belongs to its owner, which may then write."""
         given = {"the_id": turn_id, "the_owner": str(owner)}
         if (await connection.execute(CHECK_OWNER, given)).one_or_none() is None:
             raise TakenOver
@@ -151,7 +151,7 @@ class TurnStore:
         return None if row is None else _record(row)
 
     async def list(self, query: TurnQuery) -> Sequence[TurnRecord]:
-        """The newest first; an unknown `before` or `after` is ignored."""
+        """List turns, the newest first; an unknown `before` or `after` is ignored."""
         async with self._database.read_transaction() as connection:
             place = await _cursor_of(connection, query.before or query.after)
             forward = query.after is not None and place is not None
@@ -165,7 +165,7 @@ class TurnStore:
         return found[::-1] if forward else found
 
     async def settle(self, lane: str, conversation_id: str) -> None:
-        """Record that nothing waits for approval in a conversation any more."""
+        """Record that nothing waits for approval in a conversation."""
         async with self._database.transaction() as connection:
             await clear_pending(connection, lane, conversation_id)
 
@@ -178,7 +178,7 @@ class TurnStore:
         return None if row is None else _record(row)
 
     async def running(self, lane: str) -> TurnRecord | None:
-        """The running turn of a lane, in whichever process."""
+        """The running turn of a lock, in any process."""
         async with self._database.read_transaction() as connection:
             row = (await connection.execute(RUNNING_TURN, {"lane": lane})).one_or_none()
         return None if row is None else _record(row)
@@ -206,7 +206,7 @@ class TurnStore:
 
 
 async def require_idle(connection: Transaction, lane: str) -> None:
-    """Refuse while a turn of the lock is running; none begins until the transaction ends."""
+    """Raise an error while a turn of the lock is running; none begins until the transaction ends."""
     if connection.dialect.name == "postgresql":
         await connection.execute(LOCK_LANE, {"lane": lane})
     if (await connection.execute(RUNNING_TURN, {"lane": lane})).first() is not None:
@@ -214,7 +214,7 @@ async def require_idle(connection: Transaction, lane: str) -> None:
 
 
 async def clear_pending(connection: Transaction, lane: str, conversation_id: str) -> None:
-    """Within a transaction: record that nothing waits for approval in a conversation any more."""
+    """Record, within a transaction, that nothing waits for approval in a conversation."""
     await connection.execute(CLEAR_PENDING, {"the_lane": lane, "the_conversation": conversation_id})
 
 
@@ -234,13 +234,13 @@ def _conditions(query: TurnQuery) -> Sequence[ColumnElement[bool]]:
     if query.waiting:
         wanted.append(HAS_PENDING)
     if query.agent_id is not None:
-        # Few wait, and a database without statistics would rather go through all that the agent ever did.
+        # Few turns wait, but a database without statistics would scan all of the agent's turns instead.
         agent = func.coalesce(turns.c.agent_id, "") if query.waiting else turns.c.agent_id
         wanted.append(agent == query.agent_id)
     if query.stop is not None:
         wanted.append(turns.c.stop == query.stop)
     if query.running:
-        # Said so, since what ended and what did not are in one index.
+        # The index also contains ended turns; this condition skips them.
         wanted.append(turns.c.stop.is_(None))
     return wanted
 
