@@ -19,7 +19,7 @@ from frontdesk.memory.store import PersonTransaction
 from frontdesk.search.vectors import MIN_LENGTH, Floats, NumberedVectors, dimensions_of
 
 MAX_CELL, MAX_REGION = 64, 128
-# The cell for a new vector is searched in so many regions.
+# The number of regions that are searched for the cell of a new vector.
 CANDIDATE_REGIONS = 4
 SPLIT_ROUNDS = 8
 
