@@ -47,7 +47,7 @@ class ActivityFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityStats:
-    """Changes are from before to after, of those activities that tell both; `by_type` has the most frequent first."""
+    """A change is after minus before, for activities with both; `by_type` has the most frequent type first."""
 
     total: int
     by_type: Mapping[str, int]

@@ -166,7 +166,7 @@ def move_subtree(below: Iterable[Task], before: Task, after: Task) -> Sequence[T
 
 
 def apply_status(task: Task, now: datetime) -> Task:
-    """With what its status entails: a completed task is done wholly and at some time, any other at none."""
+    """Set what the status implies: a completed task has full progress and a completion time, others have no time."""
     if task.status is TaskStatus.COMPLETED:
         return replace(task, progress=FULL_PROGRESS, completion_date=task.completion_date or now)
     return replace(task, completion_date=None)
@@ -272,7 +272,7 @@ DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class TaskStats:
-    """Due and overdue are open tasks alone. `completion_rate` is in percent, `average_completion_time` in days."""
+    """Only open tasks are due or overdue. `completion_rate` is a percentage, `average_completion_time` is in days."""
 
     total: int
     by_status: Mapping[str, int]

@@ -391,7 +391,7 @@ CLOSED_STATUSES = (TaskStatus.COMPLETED, TaskStatus.CANCELLED)
 
 
 def save_wake_schedule(mine: PersonTransaction, task_id: str, assignee: str, due: datetime, schedule_id: int) -> bool:
-    """What wakes for the task; False where it has such a one by now, or is not open, due or assigned like that."""
+    """Set the wake-up schedule of a task; False if it has one, or is no longer open, due or assigned like this."""
     still = (tasks.c.assignee == assignee, tasks.c.due_date == due, tasks.c.status.not_in(CLOSED_STATUSES))
     return _set_wake_schedule(mine, task_id, schedule_id, tasks.c.wake_schedule_id.is_(None), *still)
 

@@ -59,7 +59,7 @@ class ItemKind:
     """The functions that read and change the record of an item of one type, and the rights that changes need.
 
     `names` maps an item's fields to the record's fields, `statuses` its statuses; `item_only_fields` has the fields
-    that only the item has. `usual` has values for required fields that an item does not have.
+    that only the item has. `defaults` has values for required fields that an item does not have.
     """
 
     right: str
@@ -184,7 +184,7 @@ def update_timeline_item(
     zone: str | None,
     require: Callable[[str], None],
 ) -> ItemChange:
-    """`require` refuses whoever may not change such a thing, once it is known what it is."""
+    """`require` raises an error if the caller may not change such items; it is called once the type is known."""
     mine.lock_person()
     old = get_timeline_item(mine, item_id)
     given = dict(fields)
@@ -286,7 +286,7 @@ class TimelineService:
         return await self._records.read(scope, partial(get_timeline_item, item_id=item_id))
 
     async def create(self, scope: PersonScope, fields: Fields, zone: str | None = None) -> TimelineItem:
-        """`fields` are those of an `TimelineItem`; with a task, memory or activity, the item is made as one."""
+        """`fields` are those of a `TimelineItem`; if the type needs one, a task, memory or activity is created too."""
         scope.require(rights.TIMELINE_WRITE)
         return await self._records.change(
             scope, partial(create_timeline_item, kinds=self._kinds, fields=fields, zone=zone)

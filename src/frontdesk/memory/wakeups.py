@@ -46,7 +46,7 @@ class MoveWake:
 
 
 def decide_wakeup(before: Task | None, after: Task | None, now: datetime) -> WakeAgent | CancelWake | MoveWake | None:
-    """What a change asks for. None before: it is new, or nobody knows what it was; None after: it was deleted."""
+    """What to do after a change. Before is None for a new task or an unknown state, after is None if it was deleted."""
     last = after or before
     held = None if last is None else last.wake_schedule_id
     wanted = wakeup_for(after, now)

@@ -218,7 +218,7 @@ def _count_more_blocks(rows: BlockRows, last: int) -> int:
 
 
 def _posting_list(term: str, rows: BlockRows, loose: list[tuple[int, int]], last: int | None) -> PostingList:
-    """`last` is the number of the last item if not all blocks were read: the others are taken to be like them."""
+    """`last` is the number of the last item if blocks are missing: these are assumed to be like the read ones."""
     own = np.array(loose, np.int32).reshape(-1, 2)
     folded, folded_weights = unpack_entries(rows)
     numbers = np.concatenate([own[:, 0], folded])

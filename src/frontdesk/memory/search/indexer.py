@@ -69,7 +69,7 @@ class MemoryIndexer:
                 await self._woken.wait()
 
     async def assign_model(self) -> None:
-        """Assign everybody to this embedder. Only once, or replicas with two embedders would take turns."""
+        """Assign everybody to this embedder. Only once: replicas with two embedders would reassign in turn."""
         if self._embedder is None:
             return
         model = model_number(self._embedder.name)

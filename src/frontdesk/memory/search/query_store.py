@@ -143,7 +143,7 @@ def _indexed_conditions(mine: PersonTransaction, query: ItemSearch) -> list[Cond
 
 
 def _time_condition(holds: Callable[[ColumnElement[datetime]], Condition]) -> Condition:
-    """A condition on an item's start, or on its creation if it has no start. Written so that both indexes are used."""
+    """A condition on an item's start, or on its creation if it has no start. In this form both indexes are used."""
     made, begun = timeline_items.c.created_at, timeline_items.c.start_time
     return or_(holds(begun), and_(begun.is_(None), holds(made)))
 
