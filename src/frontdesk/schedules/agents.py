@@ -35,8 +35,10 @@ KeepsConversation = Callable[[str, str, str], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class ConversationChooser:
-    """Chooses the conversation of a schedule. A person's prompts stay in their own, as anyone in a conversation can ask
-    the agent about it.
+    """Chooses the conversation of a schedule.
+
+    A person's prompts stay in that person's own conversation, because anyone in a conversation can ask the agent about
+    it.
     """
 
     host: AgentHost

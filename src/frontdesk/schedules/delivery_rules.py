@@ -139,7 +139,7 @@ class QueueAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ActiveRun:
-    """A run of the queue that has not ended; a running one is leased until `time_us`, a waiting one due from it on."""
+    """A run of the queue that has not ended; `time_us` is when a running run's lease ends, or a waiting run is due."""
 
     id: str
     standing: RunStatus
@@ -367,7 +367,7 @@ WORKER_STOPPED = "The worker stopped before this ended"
 def settle_attempt(
     occurrence: Occurrence, outcome: str | DeliveryFailed | None, now_us: int, took_us: int, chance: float
 ) -> SettledRun:
-    """Decide from the agent's answer, or from the failure, whether a run is delivered, waits for a retry, or is dead.
+    """Decide from the answer or the failure whether a run is delivered, waits for a retry, or is dead.
 
     `chance`, from 0 to 1, spreads the retries of runs that failed together.
     """

@@ -302,7 +302,7 @@ class DeliveryStore:
         self._lease_us = lease_us
         self._clock = clock
         self._steps = 0
-        # How far the clock was ahead of the monotonic one, at most; and whether stored times were checked yet.
+        # How far the clock was at most ahead of the monotonic clock; and whether stored times were checked.
         self._ahead_us: int | None = None
         self._looked = False
         # When the clock was set back, and the time that it had reached before.
