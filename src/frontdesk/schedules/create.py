@@ -311,7 +311,7 @@ def _require_kind(found: Trigger, kind: TriggerKind, text: str) -> Trigger:
 
 
 def is_bare_number(text: str) -> bool:
-    """A number, with or without a unit, is never parsed as words, so that a mistake in one gets the right error."""
+    """Whether this is a number, with or without a unit. It is never parsed as words, so errors are about numbers."""
     return text[:1] in "+-0123456789" and len(text.split()) == 1 and PLAIN_FIGURES.fullmatch(text) is None
 
 

@@ -90,7 +90,7 @@ class HistoryQuery:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleFigures:
-    """Counts of schedules and runs; `oldest_overdue_us` is how late the oldest due schedule is that no worker began."""
+    """Counts of schedules and runs; `oldest_overdue_us` is the lateness of the oldest due schedule not yet started."""
 
     due: int
     oldest_overdue_us: int

@@ -75,7 +75,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class SchedulePolicy:
-    """What to do about late, missed and failed runs; a fire later than `max_late_s` is skipped, and recorded so."""
+    """What to do about late, missed and failed runs; a fire more than `max_late_s` late is skipped and recorded."""
 
     overlap: Overlap = Overlap.QUEUE
     misfire: Misfire = Misfire.ONCE

@@ -377,7 +377,7 @@ def _take_date_after_weekday(words: PhraseTokens) -> MonthDay | FixedDay | None:
 
 
 def _next_weekday(number: int, today: date) -> date:
-    """The day that at least two meanings share: the coming one, the one in a week from Monday, or from Sunday."""
+    """The day that two of three meanings share: the coming one, or next week's with weeks from Monday or Sunday."""
     coming = today + ((number - today.weekday() - 1) % 7 + 1) * ONE_DAY
     from_monday = today + (7 - today.weekday() + number) * ONE_DAY
     from_sunday = today + (7 - (today.weekday() + 1) % 7 + (number + 1) % 7) * ONE_DAY

@@ -109,7 +109,7 @@ def _take_after_every(words: PhraseTokens) -> DayRecurrence | HourlyRecurrence |
         return DayRecurrence(day="L")
     unit = words.peek()
     if unit in {"noon", "midday", "midnight"}:
-        # The time counts as "every day at".
+        # The word itself is taken later, as a time of day.
         return DayRecurrence()
     if words.take("fortnight"):
         return _take_days_of_weeks(words, 2) or Duration(14 * 86400, 14)
