@@ -149,7 +149,7 @@ class ScheduleService:
         if (new.prompt, new.forward, new.conversation_id) != (
             *(old.what.prompt, old.what.forward, old.what.conversation_id),
         ):
-            # A person who changes the prompt or the answer's target limits the runs too.
+            # A caller who changes the prompt or the answer's target limits the runs too.
             new = replace(new, authority=new.authority.combined_with(await self.authorities.of(caller)))
         found = await self.store.update(old.id, new, _new_intended_us(old, new, now), now, old)
         if found is None:

@@ -171,7 +171,7 @@ class WorkSession:
         asyncio.get_running_loop().call_at(when, self._cancel_overdue)
 
     def _cancel_overdue(self) -> None:
-        """Cancel what takes too long. One timer for all: one for each delivery costs as much as the delivery."""
+        """Cancel deliveries that take too long. One timer is for all: a timer each costs as much as a delivery."""
         self._watches_deadline = False
         now = asyncio.get_running_loop().time()
         for running in self.running.values():
@@ -346,7 +346,7 @@ class Worker:
             return await self._settle_one_by_one(ended)
 
     async def _settle_one_by_one(self, ended: Sequence[SettledRun]) -> Sequence[SettledRun]:
-        """A result that cannot be stored must not keep the others from being stored, and ends its run all the same."""
+        """Store results one by one: a result that cannot be stored ends its run, and must not block the others."""
         kept: list[SettledRun] = []
         for one in ended:
             try:
