@@ -182,7 +182,7 @@ class CronSteps:
 
 @dataclass(frozen=True, slots=True)
 class CronRule:
-    """A parsed rule: its times of day, its days, and whether both minute and hour name times (see above)."""
+    """A parsed rule: its times of day and its days. `appointments`: minute and hour both name times (see above)."""
 
     times: tuple[time, ...]
     days: CronSim

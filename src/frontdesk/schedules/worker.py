@@ -171,7 +171,7 @@ class WorkSession:
         asyncio.get_running_loop().call_at(when, self._cancel_overdue)
 
     def _cancel_overdue(self) -> None:
-        """Cancel deliveries that take too long. One timer is for all: a timer each costs as much as a delivery."""
+        """Cancel deliveries that take too long. All share one timer: a timer each costs as much as a delivery."""
         self._watches_deadline = False
         now = asyncio.get_running_loop().time()
         for running in self.running.values():

@@ -120,7 +120,7 @@ log = structlog.get_logger("frontdesk.tools")
 
 
 class AgentToolsLock:
-    """Called with an agent's id, it gives a context: `async with lock(agent_id)`. Leave it within the lease."""
+    """`async with lock(agent_id)` holds the lock of an agent's tools; leave it within the lease."""
 
     def __init__(self, store: AgentToolsLockStore, wait: float = LOCK_WAIT_SECONDS) -> None:
         self._store = store

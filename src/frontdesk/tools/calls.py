@@ -455,7 +455,7 @@ class ToolDispatcher:
             self._known, self._known_at = {}, self._catalogue.revision
         known = self._known
         if name not in known:
-            # If the catalogue changes meanwhile, the cleared dictionary gets the outdated list.
+            # If the catalogue changes meanwhile, the list goes into the old dictionary, which is no longer used.
             known[name] = await self._catalogue.resolve(name) if len(name) <= LONGEST_NAME else ()
         return known[name]
 

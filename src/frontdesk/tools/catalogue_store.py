@@ -104,7 +104,7 @@ class ServerStore:
             return done.rowcount > 0
 
     async def fail(self, name: str, error: str, now: datetime, owner: str | None = None) -> None:
-        """Record that a server did not answer. Its tools stay, marked stale. Only for the `owner` of the claim."""
+        """Record that a server did not answer. Its tools stay, marked stale. An `owner` must hold the claim."""
         async with self._database.transaction() as connection:
             row = await read_server(connection, name)
             if row is None or (owner is not None and row["leased_by"] != owner):
@@ -250,7 +250,7 @@ class ToolFilter:
 
 
 class ToolStore:
-    """Removed tools stay for a while, so that one that comes back is compared with its approved version."""
+    """Stores tools. Removed tools stay for a while: one that comes back is compared with its approved version."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -83,10 +83,10 @@ class ToolMatch:
 
 @dataclass(frozen=True, slots=True)
 class ToolSearchResults:
-    """The result of a search: the tools that reach the score, the best first. `best` is the best score of all tools.
+    """The result of a search: the tools with the minimum score, the best first. `best` is the best score of all.
 
-    `unread` tools have no vector yet, and were found by terms alone; with `by_meaning` False, all were. `unknown` has a
-    sentence for each server that was named and does not exist.
+    `unread` tools have no vector yet, and were searched by terms alone; if `by_meaning` is False, all were. `unknown`
+    has a sentence for each named server that does not exist.
     """
 
     findings: Sequence[ToolMatch]
