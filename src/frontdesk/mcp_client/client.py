@@ -338,7 +338,7 @@ class McpClient:
         return text.replace(self._user_token, REDACTED) if self._user_token else text
 
     def _redact_result(self, result: McpResult) -> McpResult:
-        """Return a failure as text, redacted before it is cut: the search would not find a part of a token."""
+        """Redact a failure in a result before the text is cut, because a part of a token would not be found."""
         try:
             return replace(result, value=cast("Mapping[str, Any]", redact_json(result.value, self.redacted)))
         except RecursionError:

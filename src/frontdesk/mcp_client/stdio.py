@@ -1,4 +1,7 @@
-"""Runs an MCP server as a child process, and delays its restart after failures."""
+"""Runs an MCP server as a child process, and says how soon it may be started again after it died.
+
+`client.py` starts it again for the next request.
+"""
 
 import asyncio
 import os

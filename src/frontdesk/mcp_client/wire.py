@@ -21,7 +21,7 @@ VERSION_HEADER = "mcp-protocol-version"
 METHOD_NOT_FOUND = -32601
 # From this size on, parsing a body would delay other tasks.
 LARGE_BODY = 64 * 1024
-# Errors that a server without a handshake returns: unknown method, no envelope, mismatched headers, unknown version.
+# What a server without a handshake answers to one: unknown method, no envelope, mismatched headers, unknown version.
 NO_HANDSHAKE_CODES = frozenset({METHOD_NOT_FOUND, -32602, -32020, -32022})
 CLIENT_INFO = {"name": "frontdesk", "version": __version__}
 HANDSHAKE: Frame = {"protocolVersion": HANDSHAKE_VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT_INFO}
@@ -31,7 +31,7 @@ ENVELOPE: Frame = {
     "io.modelcontextprotocol/clientInfo": CLIENT_INFO,
 }
 
-# W3C trace context reserves these names, so they have no prefix.
+# MCP reserves the names of W3C trace context without a prefix.
 META_NAMES: Mapping[str, str] = {
     "x-agent-id": "dev.frontdesk/agentId",
     "x-ms-agentid": "dev.frontdesk/platformAgentId",

@@ -110,7 +110,7 @@ def _parse_activity(mine: PersonTransaction, fields: Fields, zone: str | None) -
 
 
 class ActivityService:
-    """What a person did, and how it felt."""
+    """Activities of a person: what they did, and how it felt."""
 
     def __init__(self, records: PersonDatabase) -> None:
         self._records = records

@@ -24,7 +24,10 @@ class ActivitySort(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityFilter:
-    """A filter of activities that started from `started_from` to `started_to`; times are as people write them."""
+    """A filter of activities that started from `started_from` to `started_to`.
+
+    Times are as people write them, in `timezone`.
+    """
 
     activity_type: ActivityType | None = None
     status: ActivityStatus | None = None

@@ -310,7 +310,7 @@ class TimelineService:
         return done.item
 
     async def highlights(self, scope: PersonScope, limit: int = 20, offset: int = 0) -> RecordPage[TimelineItem]:
-        """Memories of high salience, the last captured first."""
+        """Memories marked as highlights, the last captured first."""
         scope.require(rights.TIMELINE_READ)
         wanted = TimelineFilter(is_highlight=True, sort_by=TimelineSort.CAPTURED_AT, limit=limit, offset=offset)
         return await self._records.read(scope, partial(list_timeline, wanted=wanted))

@@ -58,7 +58,7 @@ def decide_wakeup(before: Task | None, after: Task | None, now: datetime) -> Wak
 
 
 def wakeup_for(task: Task | None, now: datetime) -> WakeAgent | None:
-    """The wake-up that an open task needs before it is due, if its assignee is an agent."""
+    """The wake-up for the due time of an open task, if it is in the future and the assignee is an agent."""
     if task is None or task.status in CLOSED_STATUSES or task.due_date is None or task.due_date <= now:
         return None
     if task.assignee is None or not task.assignee.strip():

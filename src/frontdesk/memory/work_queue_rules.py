@@ -30,9 +30,9 @@ class AiTaskFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiTaskStats:
-    """Statistics under the names that clients of zmemory read; some clients read the same figure under another name.
+    """Statistics under the names that clients of zmemory read; some read the same figure under another name.
 
-    `active` counts open work; `success_rate` is the share of completed work in completed and failed work, from 0 to 1.
+    `active` counts open work; `success_rate` is completed work divided by completed and failed work, from 0 to 1.
     `overdue` counts open work after its due time; averages are of completed work. Days are in the person's time zone.
     """
 

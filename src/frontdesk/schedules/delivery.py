@@ -97,7 +97,7 @@ def prompt_of(occurrence: Occurrence, at_us: int) -> Prompt:
 
 
 class AnswerText:
-    """Collects an agent's answer, cut to `ANSWER_BYTES`, with a blank line where the agent called a tool."""
+    """Collects an agent's answer, cut to `ANSWER_BYTES`, with a blank line after tool calls."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []

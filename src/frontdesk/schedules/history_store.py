@@ -1,4 +1,4 @@
-"""Reads the history of runs, retries dead ones, counts what is due and under way, and prunes old rows."""
+"""Reads the history of runs, retries dead ones, counts due and active runs, and prunes old rows."""
 
 import re
 from collections.abc import Sequence
@@ -364,7 +364,7 @@ def _is_before(place: HistoryCursor, at: ColumnElement[int] = occurrences.c.inte
     name = occurrences.c.id
     if place.id is None:
         return [at < place.intended_us]
-    # The first condition adds nothing, but an index can serve it.
+    # The first condition is redundant, but an index can serve it.
     return [at <= place.intended_us, or_(at < place.intended_us, name < place.id)]
 
 

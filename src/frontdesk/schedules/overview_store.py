@@ -123,7 +123,7 @@ class OverviewStore:
         wanted = SELECT_SCHEDULES.where(*_waits_for_its_time(whose))
         if after is not None:
             at, number = schedules.c.fire_us, schedules.c.id
-            # The first condition adds nothing, but an index can serve it.
+            # The first condition is redundant, but an index can serve it.
             wanted = wanted.where(at >= after.fire_us, or_(at > after.fire_us, number > after.id))
         return await self._read(wanted.order_by(schedules.c.fire_us, schedules.c.id).limit(limit))
 

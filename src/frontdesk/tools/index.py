@@ -42,7 +42,7 @@ ODDS_DECIMALS = 4
 
 @dataclass(frozen=True, slots=True)
 class LogisticModel:
-    """Turns evidence into log odds. They are even at `base`, and at more for each doubling of terms and of tools."""
+    """Turns evidence into log odds. Even odds need `base`, and more for each doubling of terms and of tools."""
 
     steepness: float
     base: float

@@ -181,7 +181,7 @@ def rounded_share(rate: float, count: int) -> int:
 
 @dataclass(slots=True)
 class ToolCapacity:
-    """Counts as they will be after the plan. `removable` has the tools that may be detached, in this order."""
+    """Counts as they will be after the plan. `removable` may be detached, in this order; `removed` will be."""
 
     limits: ToolLimits
     total: int

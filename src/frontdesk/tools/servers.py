@@ -30,7 +30,7 @@ from frontdesk.settings import ToolServer
 from frontdesk.tools.model import HOST_SERVER
 
 SERVER_NAME = re.compile(r"[A-Za-z0-9-]{1,30}")
-# The base of the path of an Agent 365 server without its own address; its name follows.
+# The base URL of Agent 365 servers without their own address; the server's name follows.
 AGENT365_ENDPOINT = "${MCP_PLATFORM_ENDPOINT:-https://agent365.svc.cloud.microsoft}"
 AGENT365_SERVERS = f"{AGENT365_ENDPOINT}/agents/servers/"
 # `${VAR}`, `${VAR:-default}`, and VS Code's `${env:VAR}`.
