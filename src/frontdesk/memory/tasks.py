@@ -135,7 +135,7 @@ def parse_task_change(mine: PersonTransaction, fields: Fields, zone: str | None)
 
 
 def check_task(task: Task) -> None:
-    """Raise `Invalid` if the task is invalid, for a new task and for a changed one."""
+    """Check the lengths and ranges of a task's fields."""
     check_length(task, "title", MAX_TITLE, 1)
     check_length(task, "assignee", MAX_ASSIGNEE)
     check_range(task, "progress", 0, 100)

@@ -1,4 +1,4 @@
-"""Offers time tracking: timers, entries made by hand, and where a day's time went."""
+"""Offers time tracking: timers, entries made by hand, and summaries of days."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -127,7 +127,7 @@ def _time_conditions(mine: PersonTransaction, wanted: TimelineFilter) -> list[Co
     return found
 
 
-# The time of a memory is its capture, that of an activity its start, and that of other items their creation.
+# A memory's time is its capture, an activity's time is its start, any other item's time is its creation.
 FACT_TIME = func.coalesce(memories.c.captured_at, activities.c.started_at, timeline_items.c.created_at)
 ITEMS_WITH_DETAILS = timeline_items.outerjoin(
     memories, and_(memories.c.user_id == timeline_items.c.user_id, memories.c.id == timeline_items.c.id)

@@ -119,7 +119,7 @@ def agent_has_work(mine: PersonTransaction, task_id: str, agent_id: str) -> bool
 
 
 def fetch_statuses(mine: PersonTransaction, ids: Sequence[str]) -> dict[str, AiStatus]:
-    """The statuses of those of these pieces of work that exist."""
+    """The statuses of these pieces of work by id; those that do not exist are missing."""
     found = select(ai_tasks.c.id, ai_tasks.c.status).where(
         ai_tasks.c.user_id == mine.user_id, one_of(ai_tasks.c.id, "ids")
     )

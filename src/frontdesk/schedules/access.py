@@ -46,7 +46,7 @@ def owner_filter(caller: Caller) -> OwnerFilter:
 
     With an agent and a user, these are this user's schedules for the agent. If the request or its credential named the
     agent, they include the agent's schedules without a user. An agent that was only a default neither hides a user's
-    schedules from them, nor gives a right to those of others.
+    schedules from them, nor gives a right to other users' schedules.
     """
     if is_schedules_admin(caller):
         return OwnerFilter()

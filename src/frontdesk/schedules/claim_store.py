@@ -128,7 +128,7 @@ END_AFTER_LAST_RUN = BatchUpdate(
 
 
 def end_schedules(connection: Connection, ids: Sequence[int], now_us: int) -> None:
-    """End those of these schedules that will not fire again."""
+    """End the schedules among these that will not fire again."""
     if ids:
         connection.execute(END_SCHEDULES, {"ids": ids, "now": now_us})
 
@@ -237,7 +237,7 @@ THOUSAND = literal_column("1000", BigInteger)
 DELIVERY_ID_SUFFIX = (
     cast(schedules.c.id, String) + literal_column("'-'", String) + cast(schedules.c.intended_us // THOUSAND, String)
 )
-# The run of a schedule's next intended time, as it begins.
+# The values of the run of a schedule's next intended time, when it starts.
 RUN_ON_TIME: dict[str, Any] = {
     "id": literal_column("'run-'", String) + DELIVERY_ID_SUFFIX,
     "schedule_id": schedules.c.id,

@@ -387,7 +387,7 @@ def settle_attempt(
 
 
 def release_attempt(occurrence: Occurrence, took_us: int) -> SettledRun:
-    """How a worker that stops returns a run: it is due immediately, and the attempt does not count."""
+    """How a worker that stops releases a run: it is due immediately, and the attempt does not count."""
     return SettledRun(occurrence, RunStatus.WAITING, took_us, error=WORKER_STOPPED, counted=False, in_doubt=True)
 
 

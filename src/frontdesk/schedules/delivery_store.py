@@ -65,7 +65,7 @@ from frontdesk.schedules.webhook_store import add_webhook_calls, build_webhook_c
 
 IS_OWNED = occurrences.c.owner == bindparam("me")
 # Statements are built once: building one takes longer than running it, and each runs for every batch.
-# All transactions lock queues in this order, that of Python's `sorted`; other collations order names differently.
+# All transactions lock queues in the order of Python's `sorted`; other collations order names differently.
 QUEUE_ORDER = lanes.c.name.collate("C")
 LOCK_QUEUES = select(lanes.c.name).where(one_of(lanes.c.name, "names")).order_by(QUEUE_ORDER).with_for_update()
 STILL_OWNED = (
@@ -385,7 +385,7 @@ class DeliveryStore:
             return lost
 
     async def release(self, ids: Collection[str] = ()) -> int:
-        """Return these runs, and those that this worker claimed without knowing it; returns how many."""
+        """Release these runs, and those that this worker claimed without knowing it; returns how many."""
 
         def work(connection: Connection) -> int:
             now = self._now(connection)

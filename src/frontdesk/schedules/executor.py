@@ -173,7 +173,7 @@ class ScheduleExecutor:
         return await self.past.overdue(now_us(), limit)
 
     async def holders(self, caller: Caller, limit: int) -> Sequence[RunHolder]:
-        """The workers that have runs under way, in all processes; for an admin."""
+        """The workers with active runs, in all processes; for an admin."""
         require_schedules_admin(caller, "To see who delivers")
         return await self.past.holders(limit)
 

@@ -137,7 +137,7 @@ class HistoryStore:
         return await self._read(in_order.limit(query.limit))
 
     async def ended(self, query: HistoryQuery) -> tuple[Sequence[RunRecord], HistoryCursor | None]:
-        """Runs that are over, the last first: by their end, or for one agent by their due time; and where to continue.
+        """Runs that are over, by their end, or for one agent by their due time, the last first; and the next cursor.
 
         Runs of a status that may be rare are searched among the newest `RUNS_LOOKED_THROUGH`; the next page continues
         after these.

@@ -28,7 +28,7 @@ CURSOR_SHAPE = re.compile(r"(\d{1,18})\.(\d{1,16})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class UpcomingCursor:
-    """Where a list by next times continues: after this schedule, which fires at `fire_us`."""
+    """The position in a list by next times: after this schedule, which fires at `fire_us`."""
 
     fire_us: int
     id: int
@@ -46,7 +46,7 @@ class UpcomingCursor:
 
 @dataclass(frozen=True, slots=True)
 class UpcomingPage:
-    """Schedules that will fire, the next one first; `next` is where the list continues, None at the end."""
+    """Schedules that will fire, the next one first; `next` is the cursor of the next page, None at the end."""
 
     schedules: Sequence[Schedule]
     next: str | None = None

@@ -180,7 +180,7 @@ class ScheduleOverview:
         return EndedRunsPage(runs, None if following is None else str(following))
 
     async def under_way(self, caller: Caller, agent_id: str | None, limit: object) -> Sequence[RunRecord]:
-        """Some of the runs that have begun or wait for a retry."""
+        """Some of the runs that have started or wait for a retry."""
         require_read(caller)
         most = parse_within("limit", limit, MAX_LIMIT)
         return await self.past.under_way(HistoryQuery(owner_filter_for_agent(caller, agent_id), limit=most))

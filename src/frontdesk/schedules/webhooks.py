@@ -38,7 +38,7 @@ class WebhookRetryPolicy:
     send_seconds: float = 15.0
 
     def wait_s(self, attempt: int, retry_after: float | None, chance: float) -> float:
-        """Seconds until the next attempt: at least what the receiver asked for, at most the longest wait."""
+        """Seconds until the next attempt: at least the receiver's `retry_after`, at most the longest wait."""
         pause = backoff_s(attempt, self.first_seconds, self.longest_seconds, chance)
         return min(max(pause, retry_after or 0.0), self.longest_seconds)
 

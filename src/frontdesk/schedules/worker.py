@@ -227,7 +227,7 @@ class Worker:
         self._failed = 0
 
     async def run(self) -> None:
-        """Work until cancelled; then wait a while for running deliveries, and return the rest."""
+        """Work until cancelled; then wait a while for running deliveries, and release the rest."""
         self._started_us = self._clock()
         try:
             async with self._session() as session, anyio.create_task_group() as tasks:
@@ -433,7 +433,7 @@ class Worker:
                     _active_owners.discard(str(self.owner))
 
     async def _drain(self, session: WorkSession) -> None:
-        """Wait a while for running deliveries; return the rest, so that others can continue with them immediately."""
+        """Wait a while for running deliveries; release the rest, so that others can continue with them immediately."""
         until = anyio.current_time() + self._drain_s
         while session.running and anyio.current_time() < until:
             await session.wait(until - anyio.current_time())

@@ -211,7 +211,7 @@ class AgentToolSelector:
         return [_make_agent_tool(tool, known) for tool in held]
 
     async def detach(self, agent_id: str, name: str) -> SelectionResult:
-        """Detach one tool from an agent, whoever attached it."""
+        """Detach one tool from an agent, even if a person attached it."""
 
         async def decide(held: Sequence[HeldTool]) -> SelectionPlan:
             return SelectionPlan(

@@ -249,7 +249,7 @@ class ArgumentCheck:
 
 
 def _has_too_many_values(arguments: Mapping[str, Any]) -> bool:
-    """Whether checking so many values would keep other requests waiting for too long."""
+    """Whether there are so many values that checking them would delay other requests."""
     waiting, seen = [cast("object", arguments)], 0
     while waiting and seen <= MAX_VALUES:
         value = waiting.pop()

@@ -88,7 +88,7 @@ class PlatformServers:
 
 @dataclass(frozen=True, slots=True)
 class ServerSources:
-    """Where servers are declared besides `frontdesk tools add`. The platform is asked again after `every`."""
+    """The sources of servers besides `frontdesk tools add`. The platform is asked again after `every`."""
 
     settings: Sequence[ServerSpec] = ()
     manifest: Path | None = None

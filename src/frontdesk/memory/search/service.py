@@ -348,7 +348,7 @@ class ItemSearchService:
         return await self._run(scope, query, read)
 
     async def search_with_context(self, scope: PersonScope, query: ItemSearch, depth: int) -> FoundItems:
-        """The hits, each with `depth` items before it, as many after it, and as many that are related to it."""
+        """The hits, each with up to `depth` items before it, after it, and related to it."""
 
         def read(mine: PersonTransaction, hits: Sequence[ItemHit]) -> FoundItems:
             return FoundItems(hits, fetch_context(mine, [hit.item.id for hit in hits], depth), mine.zone)
