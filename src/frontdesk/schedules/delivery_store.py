@@ -65,7 +65,7 @@ from frontdesk.schedules.webhook_store import add_webhook_calls, build_webhook_c
 
 IS_OWNED = occurrences.c.owner == bindparam("me")
 # Statements are built once: building one takes longer than running it, and each runs for every batch.
-# All transactions lock queues in the order of Python's `sorted`; other collations order names differently.
+# All transactions lock queues in the order of Python's `sorted`; PostgreSQL's other collations order names differently.
 QUEUE_ORDER = lanes.c.name.collate("C")
 LOCK_QUEUES = select(lanes.c.name).where(one_of(lanes.c.name, "names")).order_by(QUEUE_ORDER).with_for_update()
 STILL_OWNED = (
