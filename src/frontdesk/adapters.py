@@ -50,7 +50,8 @@ class TaskWakeups:
 
     async def schedule(self, scope: PersonScope, agent_id: str, prompt: str, at: datetime) -> int:
         """The id of a new schedule, which the agent creates for the person."""
-        # Writing tasks does not include the right to prompt agents. The run gets the rights of the task's writer.
+        # The right to write tasks does not include the right to prompt agents. The run gets the rights of the task's
+        # writer.
         if scope.scopes is not None and SCHEDULES_WRITE not in scope.scopes:
             raise MissingScope(SCHEDULES_WRITE)
         asked = NewSchedule(prompt, time=at.isoformat())
@@ -110,7 +111,7 @@ def person_data_outside_memory(
         return told_by_agents
 
     async def forget(user_id: str) -> DeletedRecords:
-        # Running turns would write again what is deleted.
+        # Running turns would write the deleted data again.
         await turns.cancel_person(user_id)
         await tools.usage.flush()
         await tools.learning.flush()
@@ -128,7 +129,7 @@ def person_data_outside_memory(
 
 
 def person_data_on_letta(host: "LettaHost") -> Sequence[OtherPersonData]:
-    """A person's own agents on a Letta server. Erased first, while turns still tell which shared agents they used."""
+    """A person's own agents on a Letta server. Erased first, because turns still show which shared agents they used."""
 
     async def forget(user_id: str) -> DeletedRecords:
         return DeletedRecords(*await host.forget_person(user_id))
@@ -166,7 +167,7 @@ def platform_source(settings: Settings, exchange: TokenExchange) -> PlatformSour
 
 
 async def platform_problems(settings: Settings) -> Sequence[str]:
-    """Asks Agent 365 for its servers and returns the problems."""
+    """Ask Agent 365 for its servers, and return the problems."""
     exchange = TokenExchange()
     try:
         platform = platform_source(settings, exchange)
@@ -178,7 +179,7 @@ async def platform_problems(settings: Settings) -> Sequence[str]:
 
 
 def _open_discovery(settings: Settings, app_id: str, exchange: TokenExchange) -> "ServerDiscovery":
-    # Most installations do not use the platform and need not load its client.
+    # Most installations do not use the platform, so its client is imported only here.
     from frontdesk.agent365.discovery import ServerDiscovery  # noqa: PLC0415
 
     oauth, token = settings.platform_oauth, settings.platform_token

@@ -76,7 +76,7 @@ JOURNAL_FLUSH_JOB = BackgroundJob(log, "journal_not_written", "journal_not_writt
 
 
 class McpPath(StrEnum):
-    """The capabilities with their own MCP address below /mcp. The core tools are at all of them."""
+    """The capabilities with their own MCP address below /mcp. Every address has the core tools."""
 
     CORE = ""
     TOOLS = "tools"
@@ -122,7 +122,7 @@ class App:
         }
 
     async def check_exposure(self) -> None:
-        """Refuse to be reachable from other machines when nobody could authenticate."""
+        """Raise an error if other machines could reach the server, but nobody could authenticate."""
         if not self.settings.exposed or self.settings.trusted_issuers:
             return
         if not await self.keys.any_working(datetime.now(UTC)):
@@ -133,7 +133,7 @@ class App:
             )
 
     async def check_model(self) -> None:
-        """Refuse a default model that cannot be opened."""
+        """Raise an error if the default model cannot be opened."""
         if isinstance(self.host, EmbeddedHost):
             await (await self.host.resources()).models.open(None)
 
@@ -232,7 +232,7 @@ async def running(app: App) -> AsyncGenerator[None]:
             async with _delivering(app) if app.settings.delivers_prompts else nullcontext():
                 yield
         finally:
-            # The journal still writes, so it records how the replies ended.
+            # The journal still writes at this point, so it records how the replies ended.
             await app.chat.close()
 
 
@@ -265,7 +265,7 @@ async def _background_tasks(app: App) -> AsyncGenerator[TaskGroup]:
 
 @asynccontextmanager
 async def _delivering(app: App) -> AsyncGenerator[None]:
-    """Deliver due prompts. On exit start no new delivery, and let running ones end."""
+    """Deliver due prompts. On exit, start no new delivery and wait for running ones."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(app.worker.run)
         try:
@@ -294,7 +294,7 @@ def _open_host(
     keys: KeyStore,
     own: Sequence[ToolProvider],
 ) -> tuple[AgentHost, UploadTool | None, Sequence[OtherPersonData]]:
-    """The agent host, its way to upload tools if it has one, and the data of people that it keeps elsewhere."""
+    """The agent host, its upload function if it has one, and the data of people that it keeps elsewhere."""
     if settings.letta_base_url is None:
         # Built-in agents call tools through the same dispatcher as all callers.
         calling = reach.dispatcher

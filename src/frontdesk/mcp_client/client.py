@@ -1,4 +1,4 @@
-"""Calls one MCP server for one person: opens the session, passes the token, and repeats requests that were lost."""
+"""Calls one MCP server for one person: opens the session, passes the token, and repeats lost requests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ from frontdesk.mcp_client.wire import (
 )
 
 MAX_PAGES = 100
-# Far more pages than any sensible server has; one page may have megabytes, and takes many times that in memory.
+# Far more tools than any sensible server has; one page may have megabytes, and takes many times that in memory.
 MAX_TOOLS = 25_000
 MAX_LISTING = 64 * 1024 * 1024
 
@@ -57,7 +57,7 @@ class PreparedSession:
 
 
 class SessionPreparer:
-    """Prepares one session at a time; the first task that finds it lost opens the next, and the others wait."""
+    """Prepares one session at a time: the first task that finds it lost opens the next, and other tasks wait."""
 
     def __init__(self, server: McpServer, token: str | None, new: Callable[[], McpSession]) -> None:
         self._server = server
@@ -90,7 +90,7 @@ class SessionPreparer:
                 await self._prime(opened)
 
     async def _open(self) -> McpSession:
-        """Open a session; if this was closed meanwhile, the session is closed at once, since nobody else would."""
+        """Open a session; if the preparer was closed meanwhile, close the session immediately."""
         session, closings = self._new(), self._closings
         self._opening = session
         try:
@@ -140,7 +140,7 @@ class SessionPreparer:
 async def list_all_tools(
     server: McpServer, request: Callable[[str, Mapping[str, Any]], Awaitable[McpResult]]
 ) -> ToolListing:
-    """Lists the tools of a server, page by page, and describes what was left out."""
+    """List the tools of a server, page by page, and describe what was left out."""
     found: list[RemoteTool] = []
     left_out: list[str] = []
     params: Mapping[str, Any] = {}
@@ -166,7 +166,7 @@ async def list_all_tools(
     return ToolListing(found, left_out)
 
 
-# A call that reports progress may take this many times its limit.
+# A call that reports progress may take up to this many times its limit.
 MAX_TIME_FACTOR = 10
 
 # The token for a server on behalf of (user id, user's token); the last argument is one that was just refused.
@@ -214,7 +214,7 @@ class McpClient:
         return (await self.listing(headers)).tools
 
     async def listing(self, headers: Mapping[str, str] = NO_HEADERS) -> ToolListing:
-        """The same, with descriptions of what was left out."""
+        """The tools that the server offers, with descriptions of what was left out; raises `Unavailable`."""
         try:
             listed = await self._within_timeout(
                 lambda _: list_all_tools(self.server, partial(self._request, said=headers))
@@ -233,9 +233,9 @@ class McpClient:
         headers: Mapping[str, str] = NO_HEADERS,
         progress: Progress | None = None,
     ) -> McpResult:
-        """Call a tool; gives the result as it came, or raises `Unavailable`; a failure has no secret in it.
+        """Call a tool and return its unchanged result, or raise `Unavailable`; failures contain no secret.
 
-        Whoever is told of progress thereby gives the call more time, up to `MAX_TIME_FACTOR` times what it has.
+        With `progress`, each report extends the time limit, up to `MAX_TIME_FACTOR` times the limit.
         """
         params = {"name": name, "arguments": dict(arguments)}
         try:
@@ -253,7 +253,7 @@ class McpClient:
         await self._sessions.close()
 
     async def _within_timeout(self, work: Callable[[asyncio.Timeout], Awaitable[T]]) -> T:
-        """Run this within the time limit. Not with anyio, whose scope costs a tenth of the whole call."""
+        """Run this within the time limit. An anyio scope would take a tenth of the time of a whole call."""
         self._calls += 1
         try:
             async with asyncio.timeout(self._timeout) as limit:
@@ -285,7 +285,7 @@ class McpClient:
         said: Mapping[str, str] = NO_HEADERS,
         progress: Progress | None = None,
     ) -> McpResult:
-        """Send a request; repeat it once where the session was lost or an OAuth token had to be renewed."""
+        """Send a request; repeat it once if the session was lost or an OAuth token had to be renewed."""
         if self.server.oauth is None:
             return await self._request_in_live_session(method, params, said, progress)
         await self._renew_bearer(None)
@@ -312,7 +312,7 @@ class McpClient:
     async def _request_with_user_token(
         self, method: str, params: Mapping[str, Any], said: Mapping[str, str], progress: Progress | None
     ) -> McpResult:
-        """Send a request; where the server does not know the user, pass the token and repeat it."""
+        """Send a request; if the server does not know the user, pass the token and repeat the request."""
         opened = await self._sessions.ready()
         primed = opened.primed
         if opened.keeps_token and params.get("name") in AUTH_TOOLS:
@@ -333,12 +333,12 @@ class McpClient:
         return await opened.session.request(method, params, said, progress)
 
     def redacted(self, text: str) -> str:
-        """A text of the server without the credentials that it got, and without the person's token."""
+        """A text of the server without the credentials that were sent to it, and without the person's token."""
         text = self._endpoint.redacted(text)
         return text.replace(self._user_token, REDACTED) if self._user_token else text
 
     def _redact_result(self, result: McpResult) -> McpResult:
-        """A failure as a tool's text; redacted before it is cut, since a part of a token would not be found."""
+        """Redact a failure in a result before the text is cut, because a part of a token would not be found."""
         try:
             return replace(result, value=cast("Mapping[str, Any]", redact_json(result.value, self.redacted)))
         except RecursionError:

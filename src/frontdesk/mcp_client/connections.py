@@ -1,4 +1,4 @@
-"""Sets up aiohttp for MCP servers: bounded, without cookies, and without connections that received unasked data."""
+"""Sets up aiohttp for MCP servers: bounded, without cookies, and without connections that received unexpected data."""
 
 import io
 import re
@@ -64,8 +64,8 @@ class HttpResponse:
         return self._response.content.is_eof()
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives; raises `HttpFailure` where it breaks off."""
-        # Not a generator: closing an unfinished one costs a round of the event loop.
+        """The body as it arrives; raises `HttpFailure` if it breaks off."""
+        # Not a generator: closing an unfinished generator costs a round of the event loop.
         return self
 
     def __aiter__(self) -> "HttpResponse":
@@ -81,7 +81,7 @@ class HttpResponse:
         return chunk
 
     def release(self) -> None:
-        """Stop reading; a complete response has released its connection already, any other closes it."""
+        """Stop reading. A complete response has released its connection already; otherwise the connection is closed."""
         self._response.close()
 
 
@@ -91,7 +91,7 @@ class ConnectionPool:
     def __init__(self, idle_seconds: float) -> None:
         self._session = aiohttp.ClientSession(
             connector=_Connector(limit=MAX_CONNECTIONS, keepalive_timeout=idle_seconds),
-            # Cookies would be shared by all users of a server, and some servers keep a user in one.
+            # All users of a server would share the cookies, and some servers keep a user in one.
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS),
             # The caller sets all headers of a request.
@@ -150,12 +150,12 @@ class _Connector(aiohttp.TCPConnector):
                 return connection
             if protocol is not None and _is_quiet(protocol):
                 return connection
-            # The data would pass for the answer to the next request, which may be another person's call.
+            # It would be read as the answer to the next request, which may be another person's call.
             connection.close()
 
 
 def _is_quiet(protocol: "ResponseHandler") -> bool:
-    """Whether no data came since the last response, neither read by the library nor waiting in the socket."""
+    """Whether no data arrived since the last response, neither read by the library nor waiting in the socket."""
     transport = protocol.transport
     if transport is None or transport.is_closing() or protocol.should_close:
         return False
@@ -178,5 +178,5 @@ def _parse_url(url: str) -> URL:
 
 
 def _to_failure(error: Exception) -> HttpFailure:
-    """The failure in words that repeat nothing that was sent."""
+    """A failure whose text repeats nothing that was sent."""
     return HttpFailure(next((reason for kind, reason in REASONS if isinstance(error, kind)), type(error).__name__))

@@ -17,7 +17,7 @@ from frontdesk.mcp_client.model import HEADER_VALUE, McpServer, McpServerUnavail
 if TYPE_CHECKING:
     from frontdesk.mcp_client.connections import ConnectionPool, HttpResponse
 
-# Shorter values are words such as `true`; without those, nothing readable would be left.
+# Shorter values are words such as `true`; redacting those would make texts unreadable.
 SHORTEST_SECRET = 6
 REDACTED = "[token]"
 # The values of these headers are public. Any other header may contain a key.
@@ -44,14 +44,14 @@ SCHEME_HEADERS = frozenset({"authorization", "proxy-authorization"})
 
 
 def secrets_in_headers(headers: Mapping[str, str]) -> frozenset[str]:
-    """The secrets in headers, without a scheme, since a server may quote them with or without it."""
+    """The secrets in headers, without the scheme, because a server may quote them with or without it."""
     said = [(name.lower(), value) for name, value in headers.items()]
     found = {secret for name, value in said if name not in PUBLIC_HEADERS for secret in _secrets_in_header(name, value)}
     return frozenset(secret for secret in found if len(secret) >= SHORTEST_SECRET)
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """Replace each secret in a text; the longest first, as one may be part of another."""
+    """Replace each secret in a text; the longest first, because one may be part of another."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, REDACTED)
     return text
@@ -92,7 +92,7 @@ class HttpFailure(Exception):
 class HttpClient:
     """Sends requests: raises `HttpFailure`, follows no redirects, keeps no cookies.
 
-    A call is never sent twice. A GET or DELETE, which does no harm, is sent once more where its connection broke off.
+    A POST is never sent twice. A GET or DELETE is safe to repeat, and is sent once more if its connection breaks off.
     """
 
     def __init__(self, *, idle_seconds: float = IDLE_SECONDS, proxies: Mapping[str, str] | None = None) -> None:
@@ -102,7 +102,7 @@ class HttpClient:
         self._connections: ConnectionPool | None = None
 
     def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> "HttpExchange":
-        """One request as a context that gives the `HttpResponse`; header names are in lower case."""
+        """One request as a context manager that returns the `HttpResponse`; header names are in lower case."""
         return HttpExchange(
             self, (method, url, headers, body, proxy_for(url, self._proxies) if self._proxies else None)
         )
@@ -166,7 +166,7 @@ def proxy_for(url: str, proxies: Mapping[str, str]) -> str | None:
     return found if "://" in found else f"http://{found}"
 
 
-# While one call waits for its answer, others may renew the token.
+# Other calls may renew the token while one call waits for its answer.
 KEPT_BEARERS = 4
 MAX_ANSWER = 16 * 1024 * 1024
 # Identity headers of a caller cannot set these, which carry credentials.
@@ -183,8 +183,8 @@ FIXED_HEADERS = {
 class ServerEndpoint:
     """A server's address with the one credential that is sent there.
 
-    Every request to a server that is told `x-ms-agentid` names an agent: the one that the credential's token was given
-    to, else the one that the call says, else `application`. No other server is told.
+    Every request to a server that gets `x-ms-agentid` names an agent: the agent in the credential's token, else the
+    agent of the call, else `application`. Other servers do not get this header.
     """
 
     def __init__(self, server: McpServer, token: str | None, http: HttpClient, application: str | None = None) -> None:
@@ -196,7 +196,7 @@ class ServerEndpoint:
         credential = {} if token is None else {"x-user-auth-token": token, "authorization": f"Bearer {token}"}
         self._fixed = {**fixed, **credential}
         self._secrets = secrets_in_headers(self._fixed)
-        # The claims of a token that is sent repeatedly are read once.
+        # The claims of a token that is sent repeatedly are read only once.
         self._agent = agent_id_from_token(bare_token(self._fixed.get("authorization")))
         self._application = header_value(application or "")
 
@@ -227,7 +227,7 @@ class ServerEndpoint:
         return ServerExchange(self.server, self._http, (method, url or self.server.url, headers, body))
 
     def redacted(self, text: str) -> str:
-        """A text of the server without the credentials that it got."""
+        """A text of the server without the credentials that were sent to it."""
         return redact(text, self._secrets.union(self._bearers))
 
     async def read_body(self, answer: "HttpResponse") -> bytes:
@@ -273,7 +273,7 @@ class ServerEndpoint:
             headers["authorization"] = f"Bearer {self._bearer}"
         headers.update(FIXED_HEADERS)
         headers.update(protocol)
-        # The library would refuse it too, but could quote the value. One check of all values is much faster.
+        # The library would also refuse it, but its error could quote the value. One check of all values is much faster.
         if not HEADER_VALUE.fullmatch("".join(headers.values())):
             wrong = next(name for name, value in headers.items() if not HEADER_VALUE.fullmatch(value))
             raise UnsupportedRequest(
@@ -283,7 +283,7 @@ class ServerEndpoint:
 
 
 class ServerExchange:
-    """A request and its response; failures name the server."""
+    """One request and its response; failures name the server."""
 
     __slots__ = ("_http", "_inner", "_request", "_server")
 

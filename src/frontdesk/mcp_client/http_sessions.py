@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from frontdesk.mcp_client.connections import HttpResponse
 
 SESSION_CLOSE_SECONDS = 2.0
-# A stream that ends right after the answer leaves its connection for the next request; a longer wait does not pay.
+# A stream that ends right after the answer leaves its connection for the next request; a longer wait costs more.
 DRAIN_SECONDS = 0.05
 NO_SESSION_CODE = -32000
 
@@ -90,7 +90,7 @@ class StreamableHttpSession:
         await self._post(wire.encode_notification(method))
 
     async def close(self) -> None:
-        """Tell the server that the session ends; it may ignore this."""
+        """Tell the server that the session ends; the server may ignore this."""
         if self._id is None or self.lost:
             return
         self.lost = True
@@ -104,7 +104,7 @@ class StreamableHttpSession:
     async def _read_answer(
         self, answer: "HttpResponse", number: int, progress: Progress | None
     ) -> tuple[wire.Frame, int]:
-        """Read the answer to request `number`; requests of the server before it are answered too."""
+        """Read the answer to request `number`, and answer the server's own requests that come before it."""
         if not is_event_stream(answer):
             body = await self._endpoint.read_body(answer)
             frame = self._endpoint.parse_frame(body)
@@ -160,7 +160,7 @@ class StreamableHttpSession:
             return False
         if status == HTTPStatus.NOT_FOUND:
             return True
-        # Not in the specification but common, in servers made from the TypeScript SDK's example.
+        # This is not in the specification, but common in servers made from the TypeScript SDK's example.
         return (
             status == HTTPStatus.BAD_REQUEST
             and error is not None
@@ -180,7 +180,7 @@ class StreamableHttpSession:
 
 
 def status_error(endpoint: ServerEndpoint, answer: "HttpResponse") -> McpUnauthorized | McpServerUnavailable | None:
-    """The error for a status whose body has no better message."""
+    """The error for a status, if its body has no better message."""
     status, server = answer.status, endpoint.server
     if status == HTTPStatus.UNAUTHORIZED:
         return McpUnauthorized(f"{server} does not take the credential (HTTP 401); sign in again or check its headers")
@@ -192,7 +192,7 @@ def status_error(endpoint: ServerEndpoint, answer: "HttpResponse") -> McpUnautho
 
 
 async def _drain(answer: "HttpResponse") -> None:
-    """Read the rest, so that the connection can be used again."""
+    """Read the rest, so that the connection can be reused."""
     if answer.complete:
         return
     with anyio.move_on_after(DRAIN_SECONDS), suppress(HttpFailure):
@@ -211,7 +211,7 @@ def sse_session(endpoint: ServerEndpoint, background: BackgroundCalls) -> Duplex
 
 
 class SseChannel:
-    """The event stream of one session, read by a task of its own until it is closed or breaks off."""
+    """The event stream of one session. A task of its own reads it until it is closed or breaks off."""
 
     def __init__(self, endpoint: ServerEndpoint, background: BackgroundCalls) -> None:
         self.pending = PendingRequests(endpoint.server, lambda body: background.start(self.send(body, NO_HEADERS)))
@@ -283,7 +283,7 @@ class SseChannel:
             )
 
     def _check_post_url(self, told: str) -> str:
-        """The address for requests; never at another origin, which would get all headers."""
+        """The address for requests; it must be at the same origin, because it gets all headers."""
         url = urljoin(self._server.url, told.strip())
         if _origin(url) != _origin(self._server.url):
             raise McpServerUnavailable(

@@ -24,9 +24,9 @@ OAuthGrantType = Literal["client_credentials", "token_exchange", "on_behalf_of"]
 
 @dataclass(frozen=True, slots=True)
 class OAuthConfig:
-    """Where and as whom a token for a server is fetched: for Frontdesk itself, or in exchange for the user's.
+    """How to fetch a token for a server: for Frontdesk itself, or in exchange for the user's token.
 
-    The exchange is `token_exchange` as RFC 8693 has it, and `on_behalf_of` as Microsoft Entra does.
+    The exchange is `token_exchange` as in RFC 8693, or `on_behalf_of` as in Microsoft Entra.
     """
 
     token_url: str
@@ -45,11 +45,11 @@ class OAuthConfig:
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """How a server is reached, what it always gets, and whether it may have the user's token.
+    """How to reach a server, what it always gets, and whether it may get the user's token.
 
-    Address, headers, command and environment may hold secrets, so none is part of what the dataclass shows of itself.
-    `cwd` is where a program is started; None is wherever Frontdesk was. `sends_agent_id`: it is told `x-ms-agentid`, as
-    Agent 365's servers are, and those that were marked for it.
+    Address, headers, command and environment may contain secrets, so the dataclass's `repr` shows none of them. `cwd`
+    is the directory in which a program starts; None means Frontdesk's own. `sends_agent_id`: it gets `x-ms-agentid`,
+    like Agent 365's servers and those that were marked for it.
     """
 
     name: str
@@ -80,7 +80,7 @@ class McpServer:
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool as its server lists it; its annotations are the server's claims, and prove nothing."""
+    """A tool as its server lists it; its annotations are the server's claims and prove nothing."""
 
     name: str
     description: str
@@ -125,7 +125,7 @@ class McpRpcError(Unavailable):
 
 
 def bare_token(token: str | None) -> str | None:
-    """The token without a leading "Bearer "; None where that is empty."""
+    """The token without a leading "Bearer "; None if it is empty."""
     said = (token or "").strip()
     return BEARER.sub("", said).strip() or None
 
@@ -160,7 +160,7 @@ def _address_problem(server: McpServer) -> str | None:
 
 
 def is_plain_address(url: str) -> bool:
-    """Whether this is an http(s) URL without credentials, which would become an Authorization header."""
+    """Whether this is an http(s) URL without credentials; aiohttp would turn those into an Authorization header."""
     try:
         parts = urlsplit(url)
         # A port that is not a number raises here.
@@ -171,7 +171,7 @@ def is_plain_address(url: str) -> bool:
 
 
 def _server_digest(server: McpServer) -> bytes:
-    """A digest that differs for two definitions of a server, and does not reveal its secrets."""
+    """A digest that differs between two definitions of a server, and does not reveal its secrets."""
     oauth = server.oauth
     secret = oauth.client_secret.get_secret_value() if oauth and oauth.client_secret else None
     said = [
@@ -191,7 +191,7 @@ NAME_DIGEST = 10
 
 
 def api_name(server: str, tool: str, taken: Mapping[str, object]) -> str:
-    """`<server>__<tool>` where model APIs accept that, else a readable part of it with a digest."""
+    """`<server>__<tool>` if model APIs accept that, else a readable part of it with a digest."""
     name, salt = f"{server}{NAME_SEPARATOR}{tool}", 0
     # The server's part must not contain the separator, or `a` + `b__c` and `a__b` + `c` would be one name.
     clear = NAME_SEPARATOR not in server and not server.endswith("_") and API_NAME.fullmatch(name) is not None

@@ -32,7 +32,7 @@ class KnownServers:
         return list(self._servers.values())
 
     def put(self, server: McpServer) -> None:
-        """Add a server, or replace the one with this name."""
+        """Add a server, or replace the server with this name."""
         before = self._servers.get(server.name)
         self._servers[server.name] = server
         if before is not None and before != server:
@@ -44,7 +44,7 @@ class KnownServers:
             self._notify(before)
 
     def set_all(self, servers: Iterable[McpServer]) -> None:
-        """Replace all servers by these."""
+        """Replace all servers with these."""
         wanted = {server.name: server for server in servers}
         before, self._servers = self._servers, wanted
         for server in before.values():
@@ -69,9 +69,9 @@ ClientKey = tuple[bytes, str | None, bytes | None]
 
 
 class McpClientPool:
-    """Gives clients and keeps the most recently used; the others end their sessions in the background.
+    """Keeps the most recently used clients; the others end their sessions in the background.
 
-    `application` names the caller to a server, where neither a token nor the call does.
+    `application` names the caller to a server if neither a token nor the call names it.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class McpClientPool:
         return len(self._clients)
 
     def client(self, server: McpServer, user_id: str | None, token: str | None) -> McpClient:
-        """The client of this user with this token at this server."""
+        """The client for this user and this token at this server."""
         if self._http.closed:
             raise Unavailable(f"{server} cannot be asked any more: Frontdesk is shutting down")
         if server.transport == "stdio" and not server.user_token:
-            # One process for all people: each request says for whom it is.
+            # One process serves all people: each request says for whom it is.
             user_id = token = None
         key = _client_key(server, user_id, token)
         found = self._clients.get(key)
@@ -114,7 +114,7 @@ class McpClientPool:
             self._discard(key)
 
     async def close(self) -> None:
-        """End every session, waiting for the servers only a short time, and close the connections."""
+        """End every session with a short wait for the servers, and close the connections."""
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
             async with anyio.create_task_group() as ending:
                 for client in self._clients.values():

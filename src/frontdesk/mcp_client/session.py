@@ -18,7 +18,7 @@ BACKGROUND_CALL_SECONDS = 2.0
 
 
 class BackgroundCalls:
-    """Runs short tasks in the background, whose failure does not matter."""
+    """Runs short tasks in the background; their failure does not matter."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[None]] = set()
@@ -63,7 +63,7 @@ class McpSession(Protocol):
 
     @property
     def is_kept(self) -> bool:
-        """Whether the server distinguishes this session from others; else it cannot keep a token for one person."""
+        """Whether the server distinguishes this session from others; if not, it cannot keep a token for one person."""
         ...
 
     async def open(self) -> None: ...
@@ -84,7 +84,7 @@ class McpSession(Protocol):
 
 
 async def perform_handshake(session: McpSession) -> None:
-    """Agree on a protocol revision; a server without a handshake must support the revision without one."""
+    """Agree on a protocol revision; a server without a handshake must support the revision that needs none."""
     try:
         told = (await session.request("initialize", wire.HANDSHAKE)).value
     except (McpRpcError, McpServerUnavailable) as refused:
@@ -102,7 +102,7 @@ async def perform_handshake(session: McpSession) -> None:
 
 
 def parse_result(server: McpServer, frame: wire.Frame, size: int) -> McpResult:
-    """The result in a response; an error in it is raised."""
+    """The result in a response; raises the error in it."""
     if (error := wire.frame_error(frame)) is not None:
         raise McpRpcError(*error)
     result: object = frame.get("result")
@@ -142,7 +142,7 @@ class PendingRequest:
 
 
 class PendingRequests:
-    """Passes each incoming frame to its request."""
+    """Passes each incoming frame to the request that it answers."""
 
     def __init__(self, server: McpServer, reply: Callable[[bytes], None]) -> None:
         self._server = server
@@ -165,7 +165,7 @@ class PendingRequests:
         self._waiting.pop(number, None)
 
     def deliver(self, data: bytes) -> bool:
-        """Handle one frame; returns False if it is none."""
+        """Handle the data as one frame; returns False if it is not a frame."""
         frame = wire.parse_frame(data)
         if frame is None:
             return False
@@ -182,14 +182,14 @@ class PendingRequests:
             waiting.arrived.put_nowait(error)
 
     def close(self, error: Unavailable) -> None:
-        """No more frames will come: fail the waiting requests, and all later ones."""
+        """Fail the waiting requests and all later ones, because no more frames will come."""
         self._closed = self._closed or error
         for number in self.numbers:
             self.fail(number, error)
 
     def _deliver_progress(self, frame: wire.Frame) -> None:
         for number, waiting in self._waiting.items():
-            # Progress that comes faster than it is handled is dropped.
+            # Progress that arrives faster than it is handled is dropped.
             full = waiting.arrived.qsize() >= MAX_QUEUED
             if waiting.wants_progress and not full and (told := wire.frame_progress(frame, number)) is not None:
                 waiting.arrived.put_nowait(told)
@@ -220,7 +220,7 @@ class DuplexChannel(Protocol):
 
 
 class DuplexSession:
-    """A session over one channel. `says_in_meta`: identity goes into `_meta`, since there are no headers."""
+    """A session over one channel. `says_in_meta`: identity goes into `_meta`, because there are no headers."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Runs an MCP server as a child process, and says how soon it may be started again after it died.
 
-`client.py` starts it again, at the next request.
+`client.py` starts it again for the next request.
 """
 
 import asyncio
@@ -49,12 +49,12 @@ MAX_LINE = 16 * 1024 * 1024
 MAX_UNSENT = 16 * 1024 * 1024
 INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 STDIN, STDOUT, STDERR = 0, 1, 2
-# How long a child may take to end by itself, after SIGTERM, and after SIGKILL.
+# The limits for a child's exit: by itself, after SIGTERM, and after SIGKILL.
 EXIT_SECONDS = 0.5
 TERM_SECONDS = 2.0
 KILL_SECONDS = 2.0
 LAST_LINES = 5
-# The limit of input that is handled at once, so that a server with much output does not hold up others.
+# The limit of output handled in one step, so that a server with much output does not delay others.
 MAX_LINES_AT_ONCE = 50
 LINE_SHOWN = 300
 SECRET_LENGTH = 6
@@ -64,7 +64,7 @@ log = structlog.get_logger("frontdesk.mcp_client")
 
 
 class ServerProcess(asyncio.SubprocessProtocol):
-    """The process of a server on stdio, from its start to its end; `ended` is called when it ends by itself."""
+    """The process of a server on stdio, from its start to its end; `ended` is called if it ends by itself."""
 
     def __init__(self, server: McpServer, ended: Callable[[], None]) -> None:
         self.pending = PendingRequests(server, self._reply)
@@ -95,7 +95,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
                 *self._server.command,
                 env={**inherited, **self._server.env},
                 cwd=self._server.cwd,
-                # A process group of its own, so that its children end with it, and Ctrl-C does not reach it.
+                # A separate process group, so that its children end with it, and Ctrl-C does not reach it.
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
@@ -119,7 +119,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         """Wait for its end, terminate it, kill it with its children; returns when it is gone, in bounded time."""
         self._leaving = True
         if not self._spoke:
-            # It was given up before its first output, which counts as a failed start.
+            # It was closed before its first output, which counts as a failed start.
             self._report_end()
         self.pending.close(McpServerUnavailable(f"{self._server} was stopped; try again"))
         if self._transport is None:
@@ -151,7 +151,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
                 self._spoke = True
             else:
                 strange.append(line)
-        # Many servers print a greeting there; that is not a frame, and not a reason to stop.
+        # Many servers print a greeting there; it is not a frame, and no reason to stop.
         for line in strange[-MAX_LINES_AT_ONCE:]:
             log.debug("mcp_server_garbage", server=self._server.name, size=len(line))
             self._last_lines.append(self._redacted_line(b"(on stdout) " + line))
@@ -160,13 +160,13 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd != STDERR and not self._broken and not self._leaving:
             self._broken = True
-            # Usually the child is about to end; one that only closed a pipe is of no use any more.
+            # Usually the child is about to end; if it only closed a pipe, it is of no use either.
             self._closing = asyncio.get_running_loop().call_later(EXIT_SECONDS, self._signal, signal.SIGKILL)
 
     @override
     def process_exited(self) -> None:
         self._broken = True
-        # Its children would run on, and keep its pipes open.
+        # Otherwise its children would continue, and keep its pipes open.
         self._signal(signal.SIGKILL)
         if self._transport is not None:
             self._closing = asyncio.get_running_loop().call_later(EXIT_SECONDS, self._transport.close)
@@ -190,7 +190,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._ended()
 
     def _reply(self, body: bytes) -> None:
-        # A server that asks without reading the answers gets none.
+        # If the server sends requests but does not read the answers, it gets none.
         with suppress(McpServerUnavailable):
             self._write(body)
 
@@ -202,7 +202,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._stdin.write(body + b"\n")
 
     def _fail_overlong(self, line: OverlongLine) -> None:
-        """Fail the request whose answer was too long; if that cannot be told, all requests."""
+        """Fail the request whose answer was too long; if its number is unknown, fail all requests."""
         found = {int(number) for number in REQUEST_NUMBER.findall(line.head) + REQUEST_NUMBER.findall(line.tail)}
         waiting = set(self.pending.numbers)
         error = UnsupportedRequest(
@@ -225,7 +225,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         return text[:LINE_SHOWN]
 
     def _end_error(self) -> Unavailable:
-        """How it ended, without its last output, which may be about another caller."""
+        """How the process ended, without its last output, which may be about another caller."""
         told = f"{self._server} ended ({self._status()})"
         said = f"; it last said: {' | '.join(self._last_lines)}" if self._last_lines else ""
         return McpServerUnavailable(f"{told}{said}", public=told)
@@ -248,7 +248,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
 
 class ProcessLauncher:
-    """Opens sessions, each with a process of its own; remembers how the last ones ended."""
+    """Opens sessions, each with its own process, and remembers how the last processes ended."""
 
     def __init__(self, server: McpServer, background: BackgroundCalls) -> None:
         self._server = server

@@ -19,9 +19,9 @@ MODERN_VERSION = "2026-07-28"
 SESSION_HEADER = "mcp-session-id"
 VERSION_HEADER = "mcp-protocol-version"
 METHOD_NOT_FOUND = -32601
-# The size from which parsing a body would hold up other tasks.
+# From this size on, parsing a body would delay other tasks.
 LARGE_BODY = 64 * 1024
-# The errors of a server without a handshake to one: unknown method, no envelope, mismatched headers, unknown version.
+# What a server without a handshake answers to one: unknown method, no envelope, mismatched headers, unknown version.
 NO_HANDSHAKE_CODES = frozenset({METHOD_NOT_FOUND, -32602, -32020, -32022})
 CLIENT_INFO = {"name": "frontdesk", "version": __version__}
 HANDSHAKE: Frame = {"protocolVersion": HANDSHAKE_VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT_INFO}
@@ -31,7 +31,7 @@ ENVELOPE: Frame = {
     "io.modelcontextprotocol/clientInfo": CLIENT_INFO,
 }
 
-# The names of W3C trace context are reserved as they are.
+# MCP reserves the names of W3C trace context without a prefix.
 META_NAMES: Mapping[str, str] = {
     "x-agent-id": "dev.frontdesk/agentId",
     "x-ms-agentid": "dev.frontdesk/platformAgentId",
@@ -41,7 +41,7 @@ META_NAMES: Mapping[str, str] = {
 }
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
-# A stream of events may begin with this mark, which means nothing.
+# A stream of events may begin with this byte order mark, which has no meaning.
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 PLAIN_HEADER = re.compile(r"[\x20-\x7e]*")
 WRAPPED_HEADER = re.compile(r"=\?base64\?.*\?=")
@@ -69,12 +69,12 @@ def encode_reply(asked: Frame) -> bytes:
 
 
 def add_meta(params: Frame, meta: Frame) -> Frame:
-    """Parameters with further entries in their `_meta`."""
+    """Add entries to the `_meta` of parameters."""
     return {**params, "_meta": {**params.get("_meta", {}), **meta}} if meta else params
 
 
 def add_envelope(params: Frame) -> Frame:
-    """Parameters for revision 2026-07-28, in which each request repeats what a handshake would exchange."""
+    """The parameters for revision 2026-07-28, in which each request repeats the content of the handshake."""
     return add_meta(params, ENVELOPE)
 
 
@@ -91,7 +91,7 @@ def routing_headers(method: str, params: Frame) -> dict[str, str]:
 
 
 def parse_frame(body: bytes) -> Frame | None:
-    """The JSON object in a body or an event; None where it is not one."""
+    """The JSON object in a body or an event; None if it is not an object."""
     try:
         found = _read_json(body)
     except (ValueError, RecursionError):
@@ -190,7 +190,7 @@ class SseParser:
 
 
 def _header_text(value: str) -> str:
-    # A value that a header cannot hold is sent as base64, in the form of the revision.
+    # A value that a header cannot contain is sent as base64, in the form that the revision defines.
     if PLAIN_HEADER.fullmatch(value) and value == value.strip() and not WRAPPED_HEADER.fullmatch(value):
         return value
     return f"=?base64?{base64.b64encode(value.encode(errors='replace')).decode()}?="
@@ -210,7 +210,7 @@ def _encode(frame: Frame) -> bytes:
 JsonObject = Mapping[str, Any]
 
 PRIMING_TOOL = "set_access_token"
-# A server that keeps the token in its session offers these to people; for agents Frontdesk does this.
+# A server that keeps the token in its session offers these tools to people; Frontdesk signs in for agents.
 AUTH_TOOLS = frozenset(
     {
         "authenticate",
@@ -260,7 +260,7 @@ def mentions_authentication(text: str) -> bool:
 
 
 def result_text(result: JsonObject) -> str:
-    """The text of a result's blocks; structured content replaces them where no block is text."""
+    """The text of a result's blocks; if no block is text, its structured content."""
     blocks = json_objects(result.get("content"))
     lines = [_block_text(block) for block in blocks]
     structured: object = result.get("structuredContent")
@@ -298,7 +298,7 @@ def _decoded_size(data: str) -> int:
 
 
 def json_objects(value: object) -> list[JsonObject]:
-    """The items of a list that are objects; empty where the value is not a list."""
+    """The items of a list that are objects; empty if the value is not a list."""
     if not isinstance(value, list):
         return []
     return [cast("JsonObject", item) for item in cast("list[object]", value) if isinstance(item, dict)]

@@ -68,7 +68,7 @@ SETTABLE_FIELDS = (
 
 
 def create_activity(mine: PersonTransaction, fields: Fields, zone: str | None = None) -> Activity:
-    """A new one; it is over, unless another status is given."""
+    """Create an activity; it is completed unless `fields` has another status."""
     given = {"status": ActivityStatus.COMPLETED, **without_nulls(_parse_activity(mine, fields, zone))}
     missing = [name for name in ("title", "activity_type") if name not in given]
     if missing:
@@ -85,7 +85,7 @@ def get_activity(mine: PersonTransaction, activity_id: str) -> Activity:
 
 
 def update_activity(mine: PersonTransaction, activity_id: str, fields: Fields, zone: str | None = None) -> Activity:
-    """The activity as it is to be. One that is completed ends now, unless it is said when."""
+    """Change an activity. Completing it ends it now, unless an end is given."""
     mine.lock_person()
     old = get_activity(mine, activity_id)
     values = parse_choices(nulls_to_empty(Activity, _parse_activity(mine, fields, zone)), CHOICE_FIELDS)
@@ -96,7 +96,7 @@ def update_activity(mine: PersonTransaction, activity_id: str, fields: Fields, z
 
 
 def delete_activity(mine: PersonTransaction, activity_id: str) -> None:
-    """For good, with the time that was spent on it."""
+    """Delete an activity and the time spent on it."""
     mine.lock_person()
     delete_item(mine, get_activity(mine, activity_id).id)
 
@@ -110,13 +110,13 @@ def _parse_activity(mine: PersonTransaction, fields: Fields, zone: str | None) -
 
 
 class ActivityService:
-    """What a person did, and how it felt."""
+    """Activities of a person: what they did, and how it felt."""
 
     def __init__(self, records: PersonDatabase) -> None:
         self._records = records
 
     async def create(self, scope: PersonScope, fields: Fields, zone: str | None = None) -> Activity:
-        """`fields` are those of an `Activity`; of start, end and length, what is missing is worked out."""
+        """`fields` are those of an `Activity`; the missing one of start, end and length is computed."""
         scope.require(rights.ACTIVITIES_WRITE)
         return await self._records.change(scope, partial(create_activity, fields=fields, zone=zone))
 
@@ -134,7 +134,7 @@ class ActivityService:
         return await self._records.change(scope, work)
 
     async def delete(self, scope: PersonScope, activity_id: str) -> None:
-        """For good, with the time that was spent on it."""
+        """Delete an activity and the time spent on it."""
         scope.require(rights.ACTIVITIES_WRITE)
         await self._records.change(scope, partial(delete_activity, activity_id=activity_id))
 

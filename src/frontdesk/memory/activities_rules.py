@@ -13,7 +13,7 @@ from frontdesk.memory.validation import check_length, check_range
 
 
 class ActivitySort(StrEnum):
-    """By what activities are put in order."""
+    """The sort orders of activities."""
 
     STARTED_AT = "started_at"
     SATISFACTION_LEVEL = "satisfaction_level"
@@ -24,7 +24,10 @@ class ActivitySort(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityFilter:
-    """Begun from `started_from` to `started_to`, as people write times, in `timezone`."""
+    """A filter of activities that started from `started_from` to `started_to`.
+
+    Times are as people write them, in `timezone`.
+    """
 
     activity_type: ActivityType | None = None
     status: ActivityStatus | None = None
@@ -47,7 +50,7 @@ class ActivityFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityStats:
-    """Changes are from before to after, of those activities that tell both; `by_type` has the most frequent first."""
+    """A change is after minus before, for activities with both; `by_type` has the most frequent type first."""
 
     total: int
     by_type: Mapping[str, int]
@@ -73,7 +76,7 @@ ITEM_STATUSES = {
 
 
 def fill_start(values: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """What was said of a new one, with when it started: as long before its end as it took, or now."""
+    """The values of a new activity with its start: its end minus its length, or now."""
     if "started_at" in values:
         return dict(values)
     end, minutes = values.get("ended_at"), _check_minutes(values.get("duration_minutes"))
@@ -87,7 +90,7 @@ def fill_start(values: Mapping[str, Any], now: datetime) -> dict[str, Any]:
 
 
 def fill_end(old: Activity, values: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """What is to be different, with an end for one that is completed now and of which nobody says when."""
+    """The changes with an end, if they complete the activity and no end is given."""
     completes = values.get("status") is ActivityStatus.COMPLETED and old.status is ActivityStatus.ACTIVE
     unsaid = old.ended_at is None and values.keys().isdisjoint(("ended_at", "duration_minutes"))
     has_begun = values.get("started_at", old.started_at) < now
@@ -95,7 +98,7 @@ def fill_end(old: Activity, values: Mapping[str, Any], now: datetime) -> dict[st
 
 
 def fill_duration(activity: Activity, given: Mapping[str, Any]) -> Activity:
-    """With an end and a length that agree, from the one of them that was given; taken away, they go together."""
+    """Make end and length agree with the given one of them; removing one removes the other."""
     start, end, minutes = activity.started_at, activity.ended_at, _check_minutes(activity.duration_minutes)
     if given.get("duration_minutes") and given.get("ended_at"):
         _check_duration_agrees(activity)
@@ -111,7 +114,7 @@ def fill_duration(activity: Activity, given: Mapping[str, Any]) -> Activity:
 
 
 def check_activity(activity: Activity) -> Activity:
-    """The activity, if there can be such a one."""
+    """Return the activity if it is valid."""
     check_length(activity, "title", MAX_TITLE, least=1)
     for name in ("location", "weather"):
         check_length(activity, name, MAX_PLACE)
@@ -122,7 +125,7 @@ def check_activity(activity: Activity) -> Activity:
 
 
 def item_from_activity(activity: Activity, was: TimelineItem | None = None) -> TimelineItem:
-    """How it stands on the timeline; what others said of that item stays."""
+    """The timeline item of an activity. Fields that an activity does not have stay as they were."""
     made = TimelineItem(
         id=activity.id,
         type=ItemType.ACTIVITY,
@@ -148,7 +151,7 @@ def item_from_activity(activity: Activity, was: TimelineItem | None = None) -> T
 
 
 def activity_text(activity: Activity) -> str:
-    """What it is found by."""
+    """The text under which an activity is indexed."""
     lists = (" ".join(activity.companions), " ".join(activity.tags))
     words = (activity.title, activity.description, activity.notes, activity.insights, activity.gratitude)
     return "\n".join(part for part in (*words, activity.location, *lists) if part)

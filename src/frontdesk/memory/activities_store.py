@@ -73,7 +73,7 @@ def fetch_activity(mine: PersonTransaction, activity_id: str) -> Activity | None
 
 
 def list_activities(mine: PersonTransaction, wanted: ActivityFilter) -> RecordPage[Activity]:
-    """Those that are wanted, in order, a page of them."""
+    """A page of the activities that pass a filter, in its order."""
     check_page(wanted.limit, wanted.offset)
     rows = ACTIVITY_ROWS.where(activities.c.user_id == mine.user_id, *_filter_conditions(mine, wanted))
     by = parse_choice(ActivitySort, "sort_by", wanted.sort_by)
@@ -83,7 +83,7 @@ def list_activities(mine: PersonTransaction, wanted: ActivityFilter) -> RecordPa
 
 
 def activity_from_row(row: RowMapping) -> Activity:
-    """From a row that has the columns of both tables."""
+    """Build an activity from a row with the columns of both tables."""
     values = {name: row[name] for name in ACTIVITY_FIELDS}
     values |= {
         "activity_type": ActivityType(row["activity_type"]),
@@ -140,7 +140,7 @@ TOTAL_MINUTES = func.coalesce(func.sum(activities.c.duration_minutes), 0)
 
 
 def activity_stats(mine: PersonTransaction, zone: str | None = None) -> ActivityStats:
-    """This week begins on Monday, where the person is."""
+    """Statistics. This week begins on Monday in the person's time zone."""
     sums = select(
         func.count().label("total"),
         TOTAL_MINUTES.label("minutes"),

@@ -30,13 +30,13 @@ MAX_NAME, MAX_ICON = 50, 100
 
 
 class CategoryService:
-    """Names that a person puts things under; each is found by its id, or by its name in any case."""
+    """Names under which a person sorts records; each is found by its id, or by its name in any case."""
 
     def __init__(self, records: PersonDatabase) -> None:
         self._records = records
 
     async def list_all(self, scope: PersonScope) -> Sequence[Category]:
-        """By their names."""
+        """All categories, by name."""
         scope.require(rights.CATEGORIES_READ)
         return await self._records.read(scope, list_categories)
 
@@ -53,7 +53,7 @@ class CategoryService:
         return await self._records.change(scope, partial(_update_category, name_or_id=name_or_id, fields=fields))
 
     async def delete(self, scope: PersonScope, name_or_id: str) -> None:
-        """What was under it stays, under none."""
+        """Delete a category. Its items stay, without a category."""
         scope.require(rights.CATEGORIES_WRITE)
         await self._records.change(scope, partial(_delete_category, name_or_id=name_or_id))
 

@@ -1,4 +1,4 @@
-"""Computes, without I/O, what a period of days was like, and writes it in plain English."""
+"""Computes statistics of a period of days, and writes them in plain English; no I/O."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from frontdesk.memory.times import TimeSpan, span_of_days
 
 
 class InsightRange(StrEnum):
-    """How far back to look, today included."""
+    """How far back to look, including today."""
 
     TODAY = "today"
     WEEK = "week"
@@ -24,7 +24,7 @@ class InsightRange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InsightPeriod:
-    """Whole days where the person is, and as many before them."""
+    """Whole days in the person's time zone, and the same number of days before them."""
 
     days: int
     first: date
@@ -35,7 +35,7 @@ class InsightPeriod:
 
 @dataclass(frozen=True, slots=True)
 class ItemFact:
-    """Something that was put down, or done: when, and its tags."""
+    """When something was recorded or done, and its tags."""
 
     type: ItemType
     at: datetime
@@ -44,7 +44,7 @@ class ItemFact:
 
 @dataclass(frozen=True, slots=True)
 class TaskFact:
-    """When a task was made, due and completed."""
+    """When a task was created, due and completed."""
 
     status: TaskStatus
     created_at: datetime
@@ -54,7 +54,7 @@ class TaskFact:
 
 @dataclass(frozen=True, slots=True)
 class TrackedTime:
-    """Time that was spent, under a category or none; without an end it is still being spent."""
+    """Time spent, with its category if it has one; an entry without an end is still running."""
 
     start: datetime
     end: datetime | None
@@ -63,7 +63,7 @@ class TrackedTime:
 
 @dataclass(frozen=True, slots=True)
 class FeelingFact:
-    """What an activity did to somebody, or how a memory feels, and where it was."""
+    """How an activity changed the person's mood, or how a memory feels, and its place."""
 
     mood_change: int | None = None
     energy_change: int | None = None
@@ -73,7 +73,7 @@ class FeelingFact:
 
 @dataclass(frozen=True, slots=True)
 class InsightFacts:
-    """Everything that is known of the stretch; tasks also of the days before it."""
+    """All facts of the period; tasks also of the days before it."""
 
     period: InsightPeriod
     now: datetime
@@ -85,9 +85,9 @@ class InsightFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFigures:
-    """Rates are percentages of the tasks that were made, due or completed in those days; None where there were none.
+    """Rates are percentages of the tasks created, due or completed in these days; None if there were none.
 
-    `overdue` are those that fell due in these days and are still open.
+    `overdue` counts tasks that became due in these days and are still open.
     """
 
     created: int = 0
@@ -100,7 +100,7 @@ class TaskFigures:
 
 @dataclass(frozen=True, slots=True)
 class BusiestDay:
-    """On which most time was tracked."""
+    """The day with the most tracked time."""
 
     date: date
     minutes: int
@@ -108,7 +108,7 @@ class BusiestDay:
 
 @dataclass(frozen=True, slots=True)
 class BusiestHour:
-    """The hour of the day, from 0 to 23, in which most time was tracked."""
+    """The hour of the day, from 0 to 23, with the most tracked time."""
 
     hour: int
     minutes: int
@@ -116,7 +116,7 @@ class BusiestHour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insights:
-    """What the numbers say; `sentences` says it in words, and nothing else."""
+    """The statistics of a period; `sentences` describes them and adds nothing."""
 
     date_range: InsightRange
     timezone: str
@@ -153,7 +153,7 @@ PLURALS = {"task": "tasks", "activity": "activities", "routine": "routines", "ha
 
 
 def write_sentences(found: Insights) -> Sequence[str]:
-    """Two to six, of what matters most; one where there is nothing to tell of."""
+    """Two to six sentences on the most important statistics; one if there is nothing to report."""
     told = [line for line in _all_sentences(found) if line]
     return told[:MAX_SENTENCES] or [
         f"{RANGE_OPENINGS[found.date_range]} nothing was put down: no task, memory, activity or time."
@@ -281,12 +281,12 @@ DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
 MOST_USED = 5
 NO_CATEGORY = "No category"
 CLOSED_STATUSES = (TaskStatus.COMPLETED, TaskStatus.CANCELLED)
-# An average of so much either way is no longer an even mood.
+# An average this far from zero is no longer an even mood.
 TONE_THRESHOLD = 1.0
 
 
 def insight_period(date_range: InsightRange, today: date, zone: ZoneInfo) -> InsightPeriod:
-    """So many days up to today, and as many before: both are whole, so that they can be compared."""
+    """The days up to today, and the same number before them. Both are whole days, so that they can be compared."""
     days = RANGE_DAYS[date_range]
     first = today - (days - 1) * DAY
     return InsightPeriod(
@@ -295,7 +295,7 @@ def insight_period(date_range: InsightRange, today: date, zone: ZoneInfo) -> Ins
 
 
 def compute_insights(date_range: InsightRange, facts: InsightFacts) -> Insights:
-    """What can be said, and only that."""
+    """Compute the statistics; a statistic without data is left out."""
     where = facts.period
     minutes = _tracked_pieces(facts)
     by_category = _sum_by_key((one.category or NO_CATEGORY, spent) for one, spent in minutes)
@@ -339,14 +339,14 @@ def task_figures(facts: InsightFacts) -> TaskFigures:
 
 
 def tone_of(valence: float | None) -> str | None:
-    """How memories feel on the whole."""
+    """The average mood of memories as a word."""
     if valence is None:
         return None
     return "positive" if valence >= TONE_THRESHOLD else "negative" if valence <= -TONE_THRESHOLD else "even"
 
 
 def active_days(facts: InsightFacts) -> Sequence[date]:
-    """The days on which something was put down, completed or begun, in order."""
+    """The days on which something was recorded, completed or begun, in order."""
     completed = [one.completed_at for one in facts.tasks if one.completed_at is not None]
     moments = (
         *(thing.at for thing in facts.items),
@@ -358,7 +358,7 @@ def active_days(facts: InsightFacts) -> Sequence[date]:
 
 
 def longest_streak(days: Sequence[date]) -> int:
-    """How many days in a row, of days in order."""
+    """The largest number of consecutive days; the days must be in order."""
     longest = run = 0
     last: date | None = None
     for day in days:
@@ -368,7 +368,7 @@ def longest_streak(days: Sequence[date]) -> int:
 
 
 def _tracked_pieces(facts: InsightFacts) -> list[tuple[TrackedTime, float]]:
-    """The time spent, cut into pieces that each lie within an hour of the clock, with the minutes of each."""
+    """The time spent, split at the hours of the clock, with the minutes of each piece."""
     until = min(facts.period.span.end, facts.now)
     pieces: list[tuple[TrackedTime, float]] = []
     for one in facts.tracked:
@@ -397,7 +397,7 @@ def _busiest_hour(minutes: Sequence[tuple[TrackedTime, float]], zone: ZoneInfo) 
 
 
 def _sum_by_key(parts: Iterable[tuple[T, float]]) -> dict[T, float]:
-    """The sum of each, the most first."""
+    """Sum by key, the largest first."""
     sums: dict[T, float] = {}
     for key, amount in parts:
         sums[key] = sums.get(key, 0.0) + amount
@@ -405,7 +405,7 @@ def _sum_by_key(parts: Iterable[tuple[T, float]]) -> dict[T, float]:
 
 
 def _completion_rate(tasks: Iterable[TaskFact], span: TimeSpan) -> float | None:
-    """Of the tasks that were made, due or completed then, and not dropped, how many per cent were completed then."""
+    """The percentage of tasks created, due or completed in the span, and not cancelled, that were completed in it."""
     moments = [
         (one.created_at, one.due_date, one.completed_at) for one in tasks if one.status is not TaskStatus.CANCELLED
     ]

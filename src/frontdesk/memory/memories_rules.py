@@ -58,7 +58,7 @@ class MemoryFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryStats:
-    """Statistics of the listed memories. Superseded and expired ones are counted apart."""
+    """Statistics of the listed memories. Superseded and expired memories are counted separately."""
 
     total: int
     superseded: int

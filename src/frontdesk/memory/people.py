@@ -136,7 +136,7 @@ def _import_and_index(mine: PersonTransaction, zone: str, rows: ExportRows) -> M
 
 
 class PeopleDirectory:
-    """Tells operators who keeps records here, and nobody else."""
+    """Lists people with records, for operators only."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -154,7 +154,7 @@ class PeopleDirectory:
         return await self._database.read(partial(list_active_people, limit=limit, after=after, beginning=beginning))
 
     async def person(self, caller: Caller, user_id: str) -> PersonActivity | None:
-        """One person; None where nothing is stored for this id."""
+        """One person; None if nothing is stored for this id."""
         _require_installation_admin(caller)
         require_scope(caller, TIMELINE_READ)
         return await self._database.read(partial(fetch_person, user_id=user_id))

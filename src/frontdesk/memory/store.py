@@ -43,7 +43,7 @@ class PersonTransaction:
         return zones.zone_of_name(self.zone_name)
 
     def lock_person(self) -> None:
-        """Make other changes to the person's records wait until the end. SQLite has one writer at a time anyway."""
+        """Make other changes to the person's records wait until the transaction ends. SQLite has one writer anyway."""
         self.connection.execute(SELECT_PERSON.where(people.c.user_id == self.user_id).with_for_update())
 
     def lease_time(self) -> datetime:

@@ -93,7 +93,7 @@ CHOICE_FIELDS = {
     "completion_behavior": CompletionBehavior,
     "progress_calculation": ProgressCalculation,
 }
-# The services themselves keep the others up to date.
+# The services maintain all other fields.
 SETTABLE_FIELDS = (
     "title",
     "description",
@@ -120,7 +120,7 @@ SETTABLE_FIELDS = (
 
 
 def parse_new_task(mine: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
-    """Of a task that is to be made."""
+    """Parse the fields of a new task."""
     found = _parse_task_fields(mine, without_nulls(fields), zone)
     if "title" not in found:
         raise Invalid("title is missing; say in a few words what is to be done")
@@ -128,14 +128,14 @@ def parse_new_task(mine: PersonTransaction, fields: Fields, zone: str | None) ->
 
 
 def parse_task_change(mine: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
-    """Of one that is there; null empties what can be empty."""
+    """Parse the changes of a task; null empties a field that can be empty."""
     nameless = {name: value for name, value in fields.items() if name != "category"}
     category = {"category": fields["category"]} if "category" in fields else {}
     return _parse_task_fields(mine, {**nulls_to_empty(Task, nameless), **category}, zone)
 
 
 def check_task(task: Task) -> None:
-    """Refuse what makes no sense, wherever it came from."""
+    """Check the lengths and ranges of a task's fields."""
     check_length(task, "title", MAX_TITLE, 1)
     check_length(task, "assignee", MAX_ASSIGNEE)
     check_range(task, "progress", 0, 100)
@@ -161,12 +161,12 @@ AffectedTask = tuple[str, SubtaskChange]
 
 
 def update_dependents(mine: PersonTransaction, before: Task | None, after: Task | None) -> None:
-    """Have everything stand as it must after a task was made (no `before`), changed, or deleted (no `after`)."""
+    """Update the tasks that depend on a task that was created (no `before`), changed, or deleted (no `after`)."""
     update_affected(mine, [*_affected_parents(before, after), *_unblocked(mine, before, after)])
 
 
 def update_affected(mine: PersonTransaction, concerned: Iterable[AffectedTask]) -> None:
-    """Each of these, and whatever that concerns in turn."""
+    """Update each of these tasks, then the tasks that their changes affect."""
     ahead = deque(concerned)
     while ahead:
         task_id, what = ahead.popleft()
@@ -185,7 +185,7 @@ def _recalculate(mine: PersonTransaction, task: Task, what: SubtaskChange) -> Ta
 
 
 def _save_recalculated(mine: PersonTransaction, before: Task, after: Task) -> None:
-    """A mere count is no change that a person would call one."""
+    """Keep `updated_at` if only the number of subtasks changed: for a person that is no change."""
     if (after.status, after.progress) == (before.status, before.progress):
         save_task_row(mine, after)
     else:
@@ -202,13 +202,13 @@ def _affected_parents(before: Task | None, after: Task | None) -> Sequence[Affec
 
 
 def _affects_parent(before: Task | None, after: Task | None) -> bool:
-    """Whether anything changed that a parent goes by."""
+    """Whether a value changed that the parent's values are computed from."""
     seen = [one and (one.status, one.progress, one.estimated_duration) for one in (before, after)]
     return seen[0] != seen[1]
 
 
 def _unblocked(mine: PersonTransaction, before: Task | None, after: Task | None) -> Sequence[AffectedTask]:
-    """Those that waited for it, where it is out of the way now."""
+    """The tasks that waited for this task, if it has just been closed."""
     if before is None or after is None or not is_open(before) or is_open(after):
         return []
     return [(task_id, SubtaskChange.CLOSED) for task_id in tasks_waiting_for(mine, [before.id])]
@@ -218,7 +218,7 @@ TASK_NAME = "Task"
 
 
 def get_task(mine: PersonTransaction, task_id: str) -> Task:
-    """One of the person's own."""
+    """One of the person's tasks, or `NotFound`."""
     return require_found(fetch_task(mine, parse_id(task_id, TASK_NAME)), TASK_NAME)
 
 
@@ -239,7 +239,7 @@ def create_task(mine: PersonTransaction, fields: Fields, zone: str | None) -> Ta
 
 
 def set_dependencies(mine: PersonTransaction, task: Task, on: Sequence[str]) -> None:
-    """Have a task depend on these, and on no others."""
+    """Replace the dependencies of a task."""
     old, new = set(task.dependencies) - set(on), [one for one in on if one not in task.dependencies]
     if old:
         delete_dependencies(mine, task.id, sorted(old))
@@ -247,7 +247,7 @@ def set_dependencies(mine: PersonTransaction, task: Task, on: Sequence[str]) -> 
         get_task(mine, one)
     if new:
         check_no_loop(fetch_waiting_graph(mine), task.id, new)
-    # Ids of one moment have no order among them, and what is given has.
+    # Ids made at the same moment have no order, so they are sorted to follow the given order.
     ids = sorted(new_id(mine.now) for _ in new)
     pairs = zip(ids, new, strict=True)
     insert_links(mine, [_new_link(mine, link_id, task.id, one, TaskRelation.DEPENDENCY) for link_id, one in pairs])
@@ -298,12 +298,12 @@ def set_task_status(
 
 
 def delete_task(mine: PersonTransaction, task_id: str) -> Sequence[Task]:
-    """With all that is under it; the tasks as they were, that one first."""
+    """Delete a task and its whole subtree. Returns the deleted tasks as they were, the task itself first."""
     mine.lock_person()
     gone = get_task(mine, task_id)
     subtree = [gone, *(one for level in fetch_levels_below(mine, gone.id, MAX_LEVELS) for one in level)]
     freed = [(one, SubtaskChange.CLOSED) for one in tasks_waiting_for(mine, [task.id for task in subtree])]
-    # The deepest first: with its own row a task takes those of its subtasks along, and would leave their items.
+    # The deepest come first: deleting a task's row also deletes its subtasks' rows, but not their timeline items.
     for one in reversed(subtree):
         delete_item(mine, one.id)
     update_dependents(mine, gone, None)
@@ -312,7 +312,7 @@ def delete_task(mine: PersonTransaction, task_id: str) -> Sequence[Task]:
 
 
 def reorder_subtasks(mine: PersonTransaction, parent_id: str, ids: Sequence[str]) -> Sequence[Task]:
-    """The subtasks in this order; those that are not named come after them, as they stood."""
+    """Put subtasks in this order; those not named follow in their old order."""
     mine.lock_person()
     parent = get_task(mine, parent_id)
     subtasks = {one.id: one for one in fetch_subtasks(mine, parent.id)}
@@ -342,7 +342,7 @@ def _update_task(mine: PersonTransaction, before: Task, fields: Fields, zone: st
 
 
 def _move_task(mine: PersonTransaction, before: Task, asked: Task, *, placed: bool) -> Task:
-    """Under another parent, with all that is under it; the last there, unless a place was asked for."""
+    """Move a task with its subtree under another parent, as its last subtask unless a position is given."""
     if asked.parent_task_id == before.parent_task_id:
         return asked
     parent = get_task(mine, asked.parent_task_id) if asked.parent_task_id else None
@@ -353,22 +353,22 @@ def _move_task(mine: PersonTransaction, before: Task, asked: Task, *, placed: bo
 
 
 def _append_notes(description: str, notes: str | None) -> str | None:
-    """The description with the notes after it; None where there are none."""
+    """Append notes to a description; None if there are no notes."""
     said = (notes or "").strip()
     return "\n\n".join(text for text in (description, said) if text) if said else None
 
 
 MAX_UPDATED = 1_000
 
-# Told what a task was and is: None before for a new one, None after for one that is gone. Gives what the caller should
-# know of it.
+# Called with a task before (None if it is new) and after (None if it was deleted) a change. Returns a note for the
+# caller of the change.
 OnTaskChange = Callable[[PersonScope, Task | None, Task | None], Awaitable[str | None]]
 
 
 class TaskService:
-    """Every method takes whose tasks they are first; another's are `NotFound`, in the words for what is not there.
+    """Tasks of one person; the scope says whose. Another person's task is `NotFound`, like a task that does not exist.
 
-    `fields` are those of a `Task` that can be set, with times as texts, and `category` for a name or an id.
+    `fields` are the fields of a `Task` that can be set, with times as texts, and `category` as a name or an id.
     """
 
     def __init__(self, records: PersonDatabase, follow: OnTaskChange | None = None) -> None:
@@ -376,7 +376,7 @@ class TaskService:
         self._on_change = follow
 
     async def create(self, scope: PersonScope, fields: Fields, zone: str | None = None) -> Task:
-        """A new one; the tasks whose ids are in `subtasks` come under it."""
+        """Create a task; the tasks with the ids in `subtasks` become its subtasks."""
         scope.require(rights.TASKS_WRITE)
         made = await self._records.change(scope, partial(_create_with_subtasks, fields=fields, zone=zone))
         return await self.notify_changed(scope, None, made)
@@ -391,7 +391,7 @@ class TaskService:
         return await self._records.read(scope, partial(list_tasks, wanted=wanted))
 
     async def update(self, scope: PersonScope, task_id: str, fields: Fields, zone: str | None = None) -> Task:
-        """Change what is given; None empties what can be empty."""
+        """Change the given fields; None empties a field that can be empty."""
         scope.require(rights.TASKS_WRITE)
         work = partial(update_task, task_id=task_id, fields=fields, zone=zone)
         return await self._changed(scope, task_id, work)
@@ -404,13 +404,13 @@ class TaskService:
         notes: str | None = None,
         progress: int | None = None,
     ) -> Task:
-        """Have it stand so; notes go after its description."""
+        """Set the status; the notes are appended to the description."""
         scope.require(rights.TASKS_WRITE)
         work = partial(set_task_status, task_id=task_id, status=status, notes=notes, progress=progress)
         return await self._changed(scope, task_id, work)
 
     async def delete(self, scope: PersonScope, task_id: str) -> Task:
-        """With its subtasks, the time spent on them, and their links; the task as it was."""
+        """Delete a task with its subtasks, time entries and links. Returns the task as it was."""
         scope.require(rights.TASKS_WRITE)
         gone = await self._records.change(scope, partial(delete_task, task_id=task_id), small=False)
         await self.notify_deleted(scope, gone)
@@ -419,21 +419,21 @@ class TaskService:
     async def stats(
         self, scope: PersonScope, from_date: str | None = None, to_date: str | None = None, zone: str | None = None
     ) -> TaskStats:
-        """Of all tasks, or of those made between these dates; today is the one of the zone."""
+        """Statistics of all tasks, or of those created between these dates; `zone` decides which day is today."""
         scope.require(rights.TASKS_READ)
         return await self._records.read(scope, partial(_task_stats, start=from_date, end=to_date, zone=zone))
 
     async def updated(
         self, scope: PersonScope, start_date: str | None = None, end_date: str | None = None, zone: str | None = None
     ) -> UpdatedTaskList:
-        """Those last changed today, or between these dates, the latest first."""
+        """The tasks last changed today, or between these dates, the latest first."""
         scope.require(rights.TASKS_READ)
         return await self._records.read(scope, partial(_list_updated, start=start_date, end=end_date, zone=zone))
 
     async def tree(
         self, scope: PersonScope, task_id: str, max_depth: int = 5, include_completed: bool = True
     ) -> Sequence[Task]:
-        """A task, and so many levels of what is under it, each before its own; a completed one hides what it has."""
+        """A task and its subtree to this depth, parents first. Leaving out a completed task leaves out its subtasks."""
         scope.require(rights.TASKS_READ)
         work = partial(_task_tree, task_id=task_id, depth=max_depth, completed=include_completed)
         return await self._records.read(scope, work)
@@ -443,18 +443,18 @@ class TaskService:
         return await self._records.read(scope, partial(_list_subtasks, parent_id=parent_id))
 
     async def reorder(self, scope: PersonScope, parent_id: str, ids: Sequence[str]) -> Sequence[Task]:
-        """The subtasks in this order, and after them those that are not named."""
+        """Put the subtasks in this order; those not named come after them."""
         scope.require(rights.TASKS_WRITE)
         return await self._records.change(scope, partial(reorder_subtasks, parent_id=parent_id, ids=ids))
 
     async def link(self, scope: PersonScope, task_id: str, related_task_id: str, relation: TaskRelation) -> TaskLink:
-        """Say what a task is to another; that it is a subtask is a note here: the tree is made by parents."""
+        """Link two tasks. The relation `subtask` is only a note here: the parent of a task makes the tree."""
         scope.require(rights.TASKS_WRITE)
         work = partial(link_tasks, task_id=task_id, related_id=related_task_id, relation=relation)
         return await self._records.change(scope, work)
 
     async def links(self, scope: PersonScope, task_id: str | None = None) -> Sequence[TaskLink]:
-        """All of them, or those in which one task has a part."""
+        """All links, or the links of one task."""
         scope.require(rights.TASKS_READ)
         return await self._records.read(scope, partial(_list_links, task_id=task_id))
 
@@ -463,7 +463,7 @@ class TaskService:
         return await self._records.change(scope, partial(unlink_tasks, link_id=link_id))
 
     async def notify_changed(self, scope: PersonScope, before: Task | None, after: Task) -> Task:
-        """The task as it is, once whoever follows its changes knows of this one, and of what it did to those above."""
+        """Call `on_change` for this task and, after a new status, for its ancestors. Returns the task as it is then."""
         if self._on_change is None:
             return after
         note = await self._on_change(scope, before, after)
@@ -475,7 +475,7 @@ class TaskService:
         return replace(await self._records.read(scope, partial(get_task, task_id=after.id)), wake_note=note or "")
 
     async def notify_deleted(self, scope: PersonScope, gone: Sequence[Task]) -> None:
-        """Tell whoever follows the changes of tasks that these are gone."""
+        """Call `on_change` for each deleted task."""
         if self._on_change is not None:
             for one in gone:
                 await self._on_change(scope, one, None)
@@ -497,13 +497,13 @@ def _create_with_subtasks(mine: PersonTransaction, fields: Fields, zone: str | N
 def _before_and_after(
     mine: PersonTransaction, task_id: str, work: Callable[[PersonTransaction], Task]
 ) -> tuple[Task, Task]:
-    """The task before and after."""
+    """Run `work`, and return the task before and after it."""
     mine.lock_person()
     return get_task(mine, task_id), work(mine)
 
 
 def _ancestors(mine: PersonTransaction, task: Task) -> Sequence[Task]:
-    """The tasks that this one is under, from the nearest on."""
+    """The parent of a task, then its parent, and so on."""
     ids = task.hierarchy_path.split(PATH_SEPARATOR)[:-1]
     found = (fetch_task(mine, one) for one in reversed(ids))
     return [one for one in found if one is not None]

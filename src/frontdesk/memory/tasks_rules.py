@@ -27,10 +27,11 @@ TaskSort = Literal["created_at", "updated_at", "due_date", "priority", "title", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFilter:
-    """All that is said must hold. Times are texts; a mere day counts whole, in `timezone` or the person's own zone.
+    """A filter of tasks; all its conditions must hold.
 
-    `category` is a name or an id. Of `tags` a task has every one, or one at least. Each word of `search` occurs in it.
-    Without `include_subtasks` there are only tasks that stand by themselves, unless a parent or a level is named.
+    Times are texts; a date without a time means the whole day, in `timezone` or the person's own zone. `category` is a
+    name or an id. A task has all `tags`, or at least one. Each word of `search` occurs in the task. Without
+    `include_subtasks`, only tasks without a parent are listed, unless the filter names a parent or a level.
     """
 
     status: TaskStatus | None = None
@@ -71,14 +72,14 @@ class TaskFilter:
 
 @dataclass(frozen=True, slots=True)
 class TimeBounds:
-    """From a moment on, and up to the last that counts; None where there is no bound."""
+    """The first and the last moment that count; None means no bound."""
 
     since: datetime | None
     until: datetime | None
 
 
 def parse_bounds(wanted: TaskFilter, name: str, zone: ZoneInfo) -> TimeBounds:
-    """On what is `name`: due, created or updated."""
+    """The bounds on `name`: due, created or updated."""
     after, before = f"{name}_after", f"{name}_before"
     since, until = getattr(wanted, after), getattr(wanted, before)
     return TimeBounds(
@@ -88,7 +89,7 @@ def parse_bounds(wanted: TaskFilter, name: str, zone: ZoneInfo) -> TimeBounds:
 
 
 def parse_created_span(start: str | None, end: str | None, zone: ZoneInfo) -> TimeSpan | None:
-    """From one day or moment to another, either of which may be left out; None without both."""
+    """The span between two days or moments; either may be missing. None if both are."""
     if not start and not end:
         return None
     first = parse_time(start, zone, "from_date") if start else EARLIEST
@@ -99,9 +100,9 @@ def parse_created_span(start: str | None, end: str | None, zone: ZoneInfo) -> Ti
 
 
 def parse_span(start: str | None, end: str | None, zone: ZoneInfo, now: datetime) -> TimeSpan:
-    """From one to the other, each a day or a moment: today where neither is said, and up to today without an end.
+    """The span between two days or moments: today if both are missing, and until the end of today without an end.
 
-    An end alone means the day on which it is.
+    Without a start, the span is the day of the end.
     """
     last_day = today_in(parse_time(end, zone, "end_date", DayEdge.END) if end else now, zone)
     last = parse_end(end, zone, "end_date") if end else span_of_days(last_day, zone).end
@@ -116,7 +117,7 @@ FULL_PROGRESS = 100
 MAX_NAMED = 5
 PATH_SEPARATOR = "/"
 OPEN_STATUSES = frozenset({TaskStatus.PENDING, TaskStatus.IN_PROGRESS, TaskStatus.ON_HOLD})
-# What a task that has them must see closed before it is completed.
+# The relations to tasks that must be closed before the task that has them is completed.
 WAITING_RELATIONS = frozenset({TaskRelation.DEPENDENCY, TaskRelation.BLOCKED_BY})
 ITEM_STATUSES = {
     TaskStatus.PENDING: ItemStatus.ACTIVE,
@@ -129,7 +130,7 @@ ITEM_STATUSES = {
 
 @dataclass(frozen=True, slots=True)
 class NamedTask:
-    """A task by what people call it."""
+    """A task's id and title."""
 
     id: str
     title: str
@@ -140,7 +141,7 @@ def is_open(task: Task) -> bool:
 
 
 def place_in_tree(task: Task, parent: Task | None, height: int = 0) -> Task:
-    """Under that parent, or by itself; `height` is how many levels of subtasks come along."""
+    """The task under that parent, or without one; `height` is the number of subtask levels that move with it."""
     level = 0 if parent is None else parent.hierarchy_level + 1
     if parent is not None and task.id in parent.hierarchy_path.split(PATH_SEPARATOR):
         raise Conflict("A task cannot stand under itself or under one of its own subtasks; choose another parent")
@@ -152,7 +153,7 @@ def place_in_tree(task: Task, parent: Task | None, height: int = 0) -> Task:
 
 
 def move_subtree(below: Iterable[Task], before: Task, after: Task) -> Sequence[Task]:
-    """Those under a task that was moved, where they stand now."""
+    """The tasks of a moved subtree with their new positions."""
     deeper = after.hierarchy_level - before.hierarchy_level
     return [
         replace(
@@ -165,14 +166,14 @@ def move_subtree(below: Iterable[Task], before: Task, after: Task) -> Sequence[T
 
 
 def apply_status(task: Task, now: datetime) -> Task:
-    """With what its status entails: a completed task is done wholly and at some time, any other at none."""
+    """Set what the status implies: a completed task has full progress and a completion time, others have no time."""
     if task.status is TaskStatus.COMPLETED:
         return replace(task, progress=FULL_PROGRESS, completion_date=task.completion_date or now)
     return replace(task, completion_date=None)
 
 
 def check_unblocked(task: Task, open_ones: Sequence[NamedTask]) -> None:
-    """Refuse to complete what waits for others."""
+    """Raise `Conflict` if open tasks block the completion of this one."""
     if open_ones:
         names = list_first([f"'{one_line(one.title, 60)}' ({one.id})" for one in open_ones], MAX_NAMED)
         raise Conflict(
@@ -182,7 +183,7 @@ def check_unblocked(task: Task, open_ones: Sequence[NamedTask]) -> None:
 
 
 def check_no_loop(waits_for: Mapping[str, Sequence[str]], task_id: str, others: Iterable[str]) -> None:
-    """Refuse to let a task wait for others that wait, in whatever turns, for it."""
+    """Raise an error if a task would wait for itself, directly or through others."""
     seen: set[str] = set()
     ahead = list(others)
     while ahead:
@@ -195,7 +196,7 @@ def check_no_loop(waits_for: Mapping[str, Sequence[str]], task_id: str, others: 
 
 
 def in_tree_order(root: Task, below: Iterable[Task]) -> Sequence[Task]:
-    """A task, then each of its subtasks followed by its own; `below` has siblings in their order."""
+    """A task, then each subtask followed by its own subtasks; `below` has siblings in their order."""
     under: dict[str | None, list[Task]] = {}
     for one in below:
         under.setdefault(one.parent_task_id, []).append(one)
@@ -209,7 +210,7 @@ def in_tree_order(root: Task, below: Iterable[Task]) -> Sequence[Task]:
 
 
 class SubtaskChange(Enum):
-    """What happened among the subtasks: one more is open, one more is over, or neither."""
+    """The effect of a change on the parent: one more open subtask, one more closed subtask, or neither."""
 
     OPENED = "opened"
     CLOSED = "closed"
@@ -217,16 +218,16 @@ class SubtaskChange(Enum):
 
 
 def subtask_change(before: Task | None, after: Task | None) -> SubtaskChange:
-    """What this means for a task above: None is a subtask that was not there, or is not any more."""
+    """The effect on the parent; None means that the subtask did not exist before, or does not exist now."""
     was_open, is_now_open = (one is not None and is_open(one) for one in (before, after))
     if is_now_open:
         return SubtaskChange.NEITHER if was_open else SubtaskChange.OPENED
-    # One that was called off and is done after all may have been the only one.
+    # A cancelled subtask that becomes completed may have been the only subtask.
     return SubtaskChange.CLOSED if was_open or (_is_done(after) and not _is_done(before)) else SubtaskChange.NEITHER
 
 
 def count_subtasks(task: Task, subtasks: Sequence[Task]) -> Task:
-    """With the number of its subtasks, and the progress that follows from theirs."""
+    """The task with the number of its subtasks, and the progress computed from theirs."""
     completed = sum(_is_done(one) for one in subtasks)
     found = replace(task, subtask_count=len(subtasks), completed_subtask_count=completed)
     return found if _is_done(task) else replace(found, progress=_subtask_progress(task, subtasks))
@@ -235,7 +236,7 @@ def count_subtasks(task: Task, subtasks: Sequence[Task]) -> Task:
 def apply_subtask_change(
     task: Task, subtasks: Sequence[Task], what: SubtaskChange, now: datetime, *, blocked: bool
 ) -> Task:
-    """As it stands after that; one that is completed with its subtasks is so again and again, as they come and go."""
+    """The task after a change below it. One that completes with its subtasks closes and reopens as they do."""
     if task.completion_behavior is not CompletionBehavior.WITH_SUBTASKS:
         return task
     if what is SubtaskChange.OPENED and task.status is TaskStatus.COMPLETED:
@@ -250,12 +251,12 @@ def _is_done(task: Task | None) -> bool:
 
 
 def _all_done(subtasks: Sequence[Task]) -> bool:
-    """None is open, and not all were called off."""
+    """Whether none is open, and at least one was not cancelled."""
     return not any(is_open(one) for one in subtasks) and any(_is_done(one) for one in subtasks)
 
 
 def _subtask_progress(task: Task, subtasks: Sequence[Task]) -> int:
-    """Of what was not called off; a task's own where it has none of these."""
+    """The progress of all subtasks that are not cancelled; the task's own progress if it has no such subtasks."""
     counting = [one for one in subtasks if one.status is not TaskStatus.CANCELLED]
     if task.progress_calculation is ProgressCalculation.MANUAL or not counting:
         return task.progress
@@ -271,7 +272,7 @@ DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class TaskStats:
-    """Due and overdue are open tasks alone. `completion_rate` is in percent, `average_completion_time` in days."""
+    """Only open tasks are due or overdue. `completion_rate` is a percentage, `average_completion_time` is in days."""
 
     total: int
     by_status: Mapping[str, int]
@@ -286,7 +287,7 @@ class TaskStats:
 
 @dataclass(frozen=True, slots=True)
 class UpdatedTaskList:
-    """The latest of those that were changed within a span, and how many there are in all."""
+    """The tasks last changed in a span, the latest first, and the total number of such tasks."""
 
     tasks: Sequence[Task]
     total: int
@@ -295,7 +296,7 @@ class UpdatedTaskList:
 
 @dataclass(frozen=True, slots=True)
 class TaskGroupCount:
-    """How many tasks there are of the same status, priority and category."""
+    """The number of tasks with the same status, priority and category."""
 
     status: TaskStatus
     priority: Priority
@@ -305,7 +306,7 @@ class TaskGroupCount:
 
 @dataclass(frozen=True, slots=True)
 class DueCounts:
-    """How many open tasks are overdue, due today, and due this week."""
+    """The numbers of open tasks that are overdue, due today, and due this week."""
 
     overdue: int
     today: int
@@ -315,7 +316,7 @@ class DueCounts:
 def summarize_tasks(
     alike: Sequence[TaskGroupCount], due: DueCounts, names: Mapping[str, str], seconds: float | None
 ) -> TaskStats:
-    """`names` are those of categories by id, `seconds` how long a completed task took on average."""
+    """`names` are the names of categories by id, `seconds` is the average time from creation to completion."""
     total = sum(one.count for one in alike)
     by_status = dict.fromkeys((str(one) for one in TaskStatus), 0)
     by_priority = dict.fromkeys((str(one) for one in Priority), 0)
@@ -333,7 +334,7 @@ def summarize_tasks(
 
 
 def today_and_week(now: datetime, zone: ZoneInfo) -> tuple[TimeSpan, TimeSpan]:
-    """Today and this week, from Monday on, in that zone."""
+    """Today and this week in that zone; a week starts on Monday."""
     this_day = today_in(now, zone)
     monday = this_day - timedelta(days=this_day.weekday())
     return span_of_days(this_day, zone), span_of_days(monday, zone, 7)

@@ -68,7 +68,7 @@ def fetch_link(mine: PersonTransaction, link_id: str) -> TaskLink | None:
 
 
 def list_links(mine: PersonTransaction, task_id: str | None = None) -> Sequence[TaskLink]:
-    """All there are, or those in which this task has a part, in the order in which they were made."""
+    """All links, or the links of one task, in the order of their creation."""
     wanted = select(task_relations).where(task_relations.c.user_id == mine.user_id).order_by(*LINK_ORDER)
     if task_id is not None:
         wanted = wanted.where(or_(task_relations.c.task_id == task_id, task_relations.c.related_task_id == task_id))
@@ -76,7 +76,7 @@ def list_links(mine: PersonTransaction, task_id: str | None = None) -> Sequence[
 
 
 def fetch_dependencies(mine: PersonTransaction, task_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What each of these depends on; one that is left out depends on nothing."""
+    """The dependencies of these tasks; a task without dependencies is missing."""
     of_these = one_of(task_relations.c.task_id, "ids")
     wanted = select(task_relations.c.task_id, task_relations.c.related_task_id).where(
         task_relations.c.user_id == mine.user_id, of_these, task_relations.c.relation == TaskRelation.DEPENDENCY
@@ -88,7 +88,7 @@ def fetch_dependencies(mine: PersonTransaction, task_ids: Sequence[str]) -> dict
 
 
 def fetch_waiting_graph(mine: PersonTransaction) -> dict[str, list[str]]:
-    """Which tasks wait for which, all of them."""
+    """For each task, the tasks that it waits for."""
     wanted = select(task_relations.c.task_id, task_relations.c.related_task_id)
     found: dict[str, list[str]] = {}
     for task_id, related in mine.connection.execute(
@@ -99,7 +99,7 @@ def fetch_waiting_graph(mine: PersonTransaction) -> dict[str, list[str]]:
 
 
 def open_prerequisites(mine: PersonTransaction, task_id: str) -> Sequence[NamedTask]:
-    """What this task waits for that is neither completed nor cancelled."""
+    """The tasks that this task waits for and that are neither completed nor cancelled."""
     wanted = (
         select(tasks.c.id, timeline_items.c.title)
         .join(
@@ -116,7 +116,7 @@ def open_prerequisites(mine: PersonTransaction, task_id: str) -> Sequence[NamedT
 
 
 def tasks_waiting_for(mine: PersonTransaction, task_ids: Sequence[str]) -> Sequence[str]:
-    """The tasks that wait for one of these."""
+    """The tasks that wait for one of these tasks."""
     wanted = select(task_relations.c.task_id).where(
         task_relations.c.user_id == mine.user_id,
         one_of(task_relations.c.related_task_id, "ids"),
@@ -133,7 +133,7 @@ def delete_link(mine: PersonTransaction, link_id: str) -> None:
 
 
 def delete_dependencies(mine: PersonTransaction, task_id: str, on: Sequence[str]) -> None:
-    """No longer on these."""
+    """Delete the dependencies of a task on these tasks."""
     mine.connection.execute(
         delete(task_relations).where(
             task_relations.c.user_id == mine.user_id,
@@ -152,7 +152,7 @@ def _link_from_row(row: RowMapping) -> TaskLink:
 
 
 TASK_COLUMNS = tuple(column.name for column in tasks.c if column.name != "user_id")
-# Of the time spent on tasks another keeps account.
+# Time tracking writes the `tracked_` columns.
 WRITTEN_COLUMNS = tuple(name for name in TASK_COLUMNS if not name.startswith("tracked_"))
 ITEM_COLUMNS = ("title", "description", "category_id", "tags", "priority", "metadata", "created_at", "updated_at")
 TASK_FIELDS = tuple(field.name for field in fields(Task) if field.name not in ("dependencies", "wake_note"))
@@ -172,7 +172,7 @@ def insert_task(mine: PersonTransaction, task: Task) -> None:
 
 
 def save_task(mine: PersonTransaction, task: Task) -> None:
-    """One that is there, as it is to be; what it depends on is written as links."""
+    """Save a changed task; its dependencies are stored as links."""
     shown = fetch_item(mine, task.id) or _item_from_task(task)
     kept = {name: getattr(shown, name) for name in ("start_time", "is_time_consuming", "render_on_timeline")}
     save_item(mine, replace(_item_from_task(task), **kept), task_text(task))
@@ -180,13 +180,13 @@ def save_task(mine: PersonTransaction, task: Task) -> None:
 
 
 def save_task_row(mine: PersonTransaction, task: Task) -> None:
-    """Where nothing changed that stands on the timeline."""
+    """Save a changed task without its timeline item, if nothing on the timeline changed."""
     of_it = and_(tasks.c.user_id == mine.user_id, tasks.c.id == task.id)
     mine.connection.execute(update(tasks).where(of_it).values(**_task_row(task, WRITTEN_COLUMNS)))
 
 
 def save_tree_positions(mine: PersonTransaction, moved: Sequence[Task]) -> None:
-    """Write down where these stand now."""
+    """Save the positions of moved tasks."""
     rows = [
         {"of_user": mine.user_id, "of_id": one.id, "level": one.hierarchy_level, "path": one.hierarchy_path}
         for one in moved
@@ -201,12 +201,12 @@ def fetch_task(mine: PersonTransaction, task_id: str) -> Task | None:
 
 
 def fetch_subtasks(mine: PersonTransaction, parent_id: str) -> Sequence[Task]:
-    """Those right under it, in their order."""
+    """The direct subtasks of a task, in their order."""
     return _fetch_children(mine, [parent_id])
 
 
 def fetch_levels_below(mine: PersonTransaction, task_id: str, levels: int) -> Iterator[Sequence[Task]]:
-    """What is under it, so many levels down, a level at a time; siblings are in their order."""
+    """The subtree of a task, one level at a time, down to this many levels; siblings are in their order."""
     level = _fetch_children(mine, [task_id])
     while level and levels > 0:
         yield level
@@ -214,7 +214,7 @@ def fetch_levels_below(mine: PersonTransaction, task_id: str, levels: int) -> It
 
 
 def next_subtask_order(mine: PersonTransaction, parent_id: str | None) -> int:
-    """The place after the last subtask of a task; those that stand by themselves have none."""
+    """The position after the last subtask of a task; tasks without a parent have no position."""
     if parent_id is None:
         return 0
     last = select(func.max(tasks.c.subtask_order))
@@ -224,7 +224,7 @@ def next_subtask_order(mine: PersonTransaction, parent_id: str | None) -> int:
 
 
 def tasks_from_rows(mine: PersonTransaction, rows: Sequence[RowMapping]) -> Sequence[Task]:
-    """From rows of `TASK_ROWS`, with what each depends on."""
+    """Build tasks from rows of `TASK_ROWS`, with their dependencies."""
     if not rows:
         return []
     on = fetch_dependencies(mine, [row["id"] for row in rows])
@@ -247,7 +247,7 @@ def _item_from_task(task: Task) -> TimelineItem:
 
 
 def task_text(task: Task) -> str:
-    """What a task is found by."""
+    """The text under which a task is indexed."""
     texts = (task.title, task.description, task.notes, " ".join(task.tags), task.assignee or "")
     return "\n".join(text for text in texts if text)
 
@@ -291,7 +291,7 @@ def list_tasks(mine: PersonTransaction, wanted: TaskFilter) -> RecordPage[Task]:
 
 
 def list_updated_tasks(mine: PersonTransaction, span: TimeSpan, most: int) -> RecordPage[Task]:
-    """Those last changed within it, the latest first."""
+    """The tasks last changed within the span, the latest first."""
     when = timeline_items.c.updated_at
     chosen = TASK_ROWS.where(tasks.c.user_id == mine.user_id, when >= span.start, when < span.end)
     rows, total = fetch_page(mine, order_rows(chosen, when, tasks.c.id, "desc"), most, 0)
@@ -370,7 +370,7 @@ def count_due(mine: PersonTransaction, made: TimeSpan | None, today: TimeSpan, w
 
 
 def average_completion_seconds(mine: PersonTransaction, made: TimeSpan | None) -> float | None:
-    """From making to completion, on average; None where nothing was completed."""
+    """The average time from creation to completion; None if nothing was completed."""
     taken = select(func.avg(COMPLETION_SECONDS)).select_from(tasks).join(timeline_items, TASK_IS_ITEM)
     completed = tasks.c.status == TaskStatus.COMPLETED
     found = mine.connection.execute(taken.where(*_created_within(mine, made), completed)).scalar_one()
@@ -391,20 +391,20 @@ CLOSED_STATUSES = (TaskStatus.COMPLETED, TaskStatus.CANCELLED)
 
 
 def save_wake_schedule(mine: PersonTransaction, task_id: str, assignee: str, due: datetime, schedule_id: int) -> bool:
-    """What wakes for the task; False where it has such a one by now, or is not open, due or assigned like that."""
+    """Set the wake-up schedule of a task; False if it has one, or is no longer open, due or assigned like this."""
     still = (tasks.c.assignee == assignee, tasks.c.due_date == due, tasks.c.status.not_in(CLOSED_STATUSES))
     return _set_wake_schedule(mine, task_id, schedule_id, tasks.c.wake_schedule_id.is_(None), *still)
 
 
 def clear_wake_schedule(mine: PersonTransaction, task_id: str, schedule_id: int) -> bool:
-    """Nothing wakes for the task; False where something else does by now, or where it is gone."""
+    """Remove the wake-up schedule of a task; False if the task has another one by now, or is gone."""
     return _set_wake_schedule(mine, task_id, None, tasks.c.wake_schedule_id == schedule_id)
 
 
 def _set_wake_schedule(
     mine: PersonTransaction, task_id: str, schedule_id: int | None, *still: ColumnElement[bool]
 ) -> bool:
-    # Whoever changes a task writes its whole row, as it was read.
+    # A change of a task writes its whole row as it was read, so changes must not overlap.
     mine.lock_person()
     chosen = update(tasks).where(tasks.c.user_id == mine.user_id, tasks.c.id == task_id, *still)
     return mine.connection.execute(chosen.values(wake_schedule_id=schedule_id)).rowcount == 1

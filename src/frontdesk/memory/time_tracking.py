@@ -1,4 +1,4 @@
-"""Offers time tracking: timers, entries made by hand, and where a day's time went."""
+"""Offers time tracking: timers, entries made by hand, and summaries of days."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ from frontdesk.text import one_line, storable
 
 
 class TimerRunning(Conflict):
-    """Another timer runs, and a person has one at a time; `running` is its entry."""
+    """Another timer is running, and a person has one at a time; `running` is its entry."""
 
     def __init__(self, running: TimeEntry) -> None:
         super().__init__(
@@ -58,7 +58,7 @@ class TimerRunning(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class StartedTimer:
-    """The entry that runs, whether it was made just now, and the one that was stopped for it."""
+    """The running entry, whether it was created by this call, and the entry that was stopped for it."""
 
     entry: TimeEntry
     created: bool
@@ -67,7 +67,7 @@ class StartedTimer:
 
 @dataclass(frozen=True, slots=True)
 class TimeSpent:
-    """Time that went into an item or a category; what is under no category has no id."""
+    """Time spent on an item or in a category; time without a category has no id."""
 
     id: str | None
     name: str
@@ -77,7 +77,7 @@ class TimeSpent:
 
 @dataclass(frozen=True, slots=True)
 class DaySpending:
-    """Where a day went. Its entries are cut off at its edges; one that still runs counts until now."""
+    """The time of one day. Entries are cut at its start and end; a running entry counts until now."""
 
     day: date
     zone: str
@@ -95,7 +95,7 @@ NamedKey = tuple[str | None, str]
 
 
 def count_minutes(start: datetime, end: datetime) -> int:
-    """To the nearest, and one at least."""
+    """Whole minutes, rounded, at least one."""
     return max(1, int((end - start) / timedelta(minutes=1) + 0.5))
 
 
@@ -104,12 +104,12 @@ def with_end(entry: TimeEntry, end: datetime) -> TimeEntry:
 
 
 def stop_entry(entry: TimeEntry, now: datetime) -> TimeEntry:
-    """As it is when it is stopped now; one begun by a clock that is a little ahead ends after it began all the same."""
+    """The entry stopped now. If it began on a clock that is ahead, it still ends after its start."""
     return replace(with_end(entry, max(now, entry.start_at + INSTANT)), updated_at=now)
 
 
 def stop_entry_at(entry: TimeEntry, end: datetime, now: datetime) -> TimeEntry:
-    """As it is when it is to have been stopped then."""
+    """The entry stopped at that end."""
     if not entry.start_at < end <= now:
         raise Invalid(
             f"The timer can have been stopped after {entry.start_at.isoformat()}, when it began, and up to now; "
@@ -119,7 +119,7 @@ def stop_entry_at(entry: TimeEntry, end: datetime, now: datetime) -> TimeEntry:
 
 
 def check_entry(entry: TimeEntry, now: datetime) -> TimeEntry:
-    """With its minutes, or refused where it does not go forward, or goes too far."""
+    """The entry with its minutes; raises `Invalid` if it ends before its start or exceeds the limits."""
     end = entry.end_at or now
     if end <= entry.start_at:
         raise Invalid(f"A time entry ends after it begins; this would end at {end.isoformat()}")
@@ -131,7 +131,7 @@ def check_entry(entry: TimeEntry, now: datetime) -> TimeEntry:
 def day_spending(
     entries: Sequence[TimeEntry], day: date, zone: str, span: TimeSpan, now: datetime, categories: Mapping[str, str]
 ) -> DaySpending:
-    """Where that span went; `categories` are names by id."""
+    """Sum the entries in the span by item and by category; `categories` has names by id."""
     found = [cut for entry in entries if (cut := clip_entry(entry, span, now)) is not None]
     return DaySpending(
         day,
@@ -145,7 +145,7 @@ def day_spending(
 
 
 def clip_entry(entry: TimeEntry, span: TimeSpan, now: datetime) -> TimeEntry | None:
-    """What of it lies in the span; one that runs on there has no end."""
+    """The part of an entry that lies in the span; an entry that is still running there has no end."""
     start, end = max(entry.start_at, span.start), min(entry.end_at or now, span.end)
     if end <= start:
         return None
@@ -154,7 +154,7 @@ def clip_entry(entry: TimeEntry, span: TimeSpan, now: datetime) -> TimeEntry | N
 
 
 def _sum_time(entries: Sequence[TimeEntry], named: Callable[[TimeEntry], NamedKey]) -> Sequence[TimeSpent]:
-    """By what they were spent on, the most first, under the name it had last."""
+    """Sum the time by key, the most first, each with its latest name."""
     found: dict[str | None, TimeSpent] = {}
     for entry in entries:
         key, name = named(entry)
@@ -169,7 +169,7 @@ TIME_FIELDS = {"start_at": DayEdge.START, "end_at": DayEdge.END}
 
 
 def get_item_of_kind(mine: PersonTransaction, item_id: str, kind: ItemType | None) -> TimelineItem:
-    """One of the person's own; where a kind is named, what is of another is not there."""
+    """One of the person's items; an item of another kind is `NotFound` if a kind is given."""
     what = (kind or "item").capitalize()
     found = require_found(fetch_item(mine, parse_id(item_id, what)), what)
     if kind is not None and found.type is not kind:
@@ -213,7 +213,7 @@ def stop_timer(
 def add_entry(
     mine: PersonTransaction, item_id: str, fields: Fields, zone: str | None, kind: ItemType | None
 ) -> TimeEntry:
-    """Time that was spent without a timer."""
+    """Add time that was spent without a timer."""
     mine.lock_person()
     item = _require_trackable(get_item_of_kind(mine, item_id, kind))
     said = _parse_entry(mine, without_nulls(fields), zone)
@@ -226,7 +226,7 @@ def add_entry(
 
 
 def change_entry(mine: PersonTransaction, entry_id: str, fields: Fields, zone: str | None) -> TimeEntry:
-    """What is given; an end stops a timer that runs."""
+    """Change the given fields; an end stops a running timer."""
     mine.lock_person()
     before = _find_entry(mine, entry_id)
     said = _parse_entry(mine, nulls_to_empty(TimeEntry, fields), zone)
@@ -267,7 +267,7 @@ def _new_entry(
     note: str = "",
     source: EntrySource = EntrySource.TIMER,
 ) -> TimeEntry:
-    """On that item, as it is called now."""
+    """An entry for this item, with its present title."""
     return TimeEntry(
         id=new_id(mine.now),
         timeline_item_id=item.id,
@@ -293,9 +293,9 @@ WEEK_DAYS, MAX_DAYS = 7, 31
 
 
 class TimeTrackingService:
-    """Every method takes whose time it is first; another's is `NotFound`, in the words for what is not there.
+    """Time entries of one person; the scope says whose. Another person's entry is `NotFound`.
 
-    `kind` is what the item must be, where the route names it: a task's route finds no activities.
+    `kind` is the required kind of the item, if the route names it: a task's route finds no activities.
     """
 
     def __init__(self, records: PersonDatabase) -> None:
@@ -310,7 +310,7 @@ class TimeTrackingService:
         *,
         kind: ItemType | None = None,
     ) -> StartedTimer:
-        """Start an item's timer. Where another runs that is `TimerRunning`, or with `auto_switch` stops it."""
+        """Start an item's timer. If another is running, raise `TimerRunning`, or stop it with `auto_switch`."""
         scope.require(rights.TASKS_TIME)
         work = partial(start_timer, item_id=item_id, note=note, auto_switch=auto_switch, kind=kind)
         return await self._records.change(scope, work)
@@ -324,7 +324,7 @@ class TimeTrackingService:
         *,
         kind: ItemType | None = None,
     ) -> TimeEntry | None:
-        """Stop an item's timer now, or as of then; None where none runs."""
+        """Stop an item's timer now, or as of `end_at`; None if none is running."""
         scope.require(rights.TASKS_TIME)
         work = partial(stop_timer, item_id=item_id, end_at=end_at, zone=zone, kind=kind)
         return await self._records.change(scope, work)
@@ -343,7 +343,7 @@ class TimeTrackingService:
         *,
         kind: ItemType | None = None,
     ) -> Sequence[TimeEntry]:
-        """What was spent on an item, all of it or between these dates, in the order of time."""
+        """The entries of an item, all or between these dates, in the order of time."""
         scope.require(rights.TASKS_TIME)
         work = partial(_entries_of_item, item_id=item_id, start=start_date, end=end_date, zone=zone, kind=kind)
         return await self._records.read(scope, work)
@@ -351,7 +351,7 @@ class TimeTrackingService:
     async def add(
         self, scope: PersonScope, item_id: str, fields: Fields, zone: str | None = None, *, kind: ItemType | None = None
     ) -> TimeEntry:
-        """Write down time by hand: `start_at`, `end_at` and perhaps a `note`."""
+        """Add an entry by hand: `start_at`, `end_at` and an optional `note`."""
         scope.require(rights.TASKS_TIME)
         work = partial(add_entry, item_id=item_id, fields=fields, zone=zone, kind=kind)
         return await self._records.change(scope, work)
@@ -361,26 +361,26 @@ class TimeTrackingService:
         return await self._records.change(scope, partial(change_entry, entry_id=entry_id, fields=fields, zone=zone))
 
     async def remove(self, scope: PersonScope, entry_id: str) -> TimeEntry:
-        """Take an entry away; what it was."""
+        """Delete an entry; returns it as it was."""
         scope.require(rights.TASKS_TIME)
         return await self._records.change(scope, partial(remove_entry, entry_id=entry_id))
 
     async def entries_between(
         self, scope: PersonScope, start: str, end: str, zone: str | None = None
     ) -> Sequence[TimeEntry]:
-        """All entries that have a part in that time."""
+        """All entries that overlap that time."""
         scope.require(rights.TASKS_TIME)
         return await self._records.read(scope, partial(_entries_between, start=start, end=end, zone=zone))
 
     async def day(self, scope: PersonScope, day: str, zone: str | None = None) -> DaySpending:
-        """Where a day went, from midnight to midnight in the zone."""
+        """The time of one day, from midnight to midnight in the zone."""
         scope.require(rights.TASKS_TIME)
         return await self._records.read(scope, partial(_one_day_spending, day=day, zone=zone))
 
     async def days(
         self, scope: PersonScope, last: str | None = None, count: int = WEEK_DAYS, zone: str | None = None
     ) -> Sequence[DaySpending]:
-        """Where so many days went, up to that one or today, the last first."""
+        """The time of `count` days up to `last` or today, the last day first."""
         scope.require(rights.TASKS_TIME)
         if not 1 <= count <= MAX_DAYS:
             raise Invalid(f"count must be from 1 to {MAX_DAYS}")

@@ -26,12 +26,12 @@ def fetch_entry(mine: PersonTransaction, entry_id: str) -> TimeEntry | None:
 
 
 def fetch_running_entry(mine: PersonTransaction) -> TimeEntry | None:
-    """The one that has no end; the database sees to it that there is one at most."""
+    """The entry without an end; the database allows at most one per person."""
     return _fetch_one(mine, and_(time_entries.c.user_id == mine.user_id, time_entries.c.end_at.is_(None)))
 
 
 def list_overlapping(mine: PersonTransaction, span: TimeSpan, item_id: str | None = None) -> Sequence[TimeEntry]:
-    """Those that have a part in the span, of all items or of one, in the order in which they began."""
+    """The entries that overlap the span, of all items or of one, in the order of their starts."""
     lasts = or_(time_entries.c.end_at.is_(None), time_entries.c.end_at > span.start)
     wanted = select(time_entries).where(
         time_entries.c.user_id == mine.user_id, time_entries.c.start_at < span.end, lasts
@@ -47,7 +47,7 @@ def delete_entry(mine: PersonTransaction, entry_id: str) -> None:
 
 
 def update_task_totals(mine: PersonTransaction, item_id: str) -> None:
-    """Have a task know the time that was spent on it; other items keep no account of that."""
+    """Write a task's total of time spent; other items have no total."""
     of_item = and_(
         time_entries.c.user_id == mine.user_id,
         time_entries.c.timeline_item_id == item_id,

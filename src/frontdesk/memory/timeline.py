@@ -1,4 +1,4 @@
-"""Offers the timeline: items of every type, changed as the task, memory or activity that they are."""
+"""Offers the timeline: items of every type, each changed through its task, memory or activity."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,10 +56,10 @@ SHARED_FIELDS = {name: name for name in ("title", "category", "category_id", "ta
 
 @dataclass(frozen=True, slots=True)
 class ItemKind:
-    """How items of a type are got, made, changed and deleted, and the right to the latter two.
+    """The functions that read and change the record of an item of one type, and the rights that changes need.
 
-    `names` says what the fields of an item are called there, `statuses` how it stands; `beside` are the fields that
-    the item has alone. `usual` is what such a thing needs and the timeline has no word for.
+    `names` maps an item's fields to the record's fields, `statuses` its statuses; `item_only_fields` has the fields
+    that only the item has. `defaults` has values for required fields that an item does not have.
     """
 
     right: str
@@ -149,7 +149,7 @@ ItemKinds = Mapping[ItemType, ItemKind]
 
 @dataclass(frozen=True, slots=True)
 class ItemChange:
-    """An item, and what stands behind it, as that was and is; `gone` are the tasks that were deleted with it."""
+    """An item, with its record before and after the change; `deleted_tasks` are the tasks deleted with it."""
 
     item: TimelineItem
     before: ItemRecord | None = None
@@ -160,7 +160,7 @@ class ItemChange:
 def create_timeline_item(
     mine: PersonTransaction, kinds: ItemKinds, fields: Fields, zone: str | None = None
 ) -> TimelineItem:
-    """A routine or a habit is an item alone; behind the others stands a task, a memory or an activity."""
+    """Create an item: a routine or a habit alone, any other type with its task, memory or activity."""
     mine.lock_person()
     said = without_nulls(fields)
     of = parse_choice(ItemType, "type", said.pop("type", ""))
@@ -184,7 +184,7 @@ def update_timeline_item(
     zone: str | None,
     require: Callable[[str], None],
 ) -> ItemChange:
-    """`require` refuses whoever may not change such a thing, once it is known what it is."""
+    """`require` raises an error if the caller may not change such items; it is called once the type is known."""
     mine.lock_person()
     old = get_timeline_item(mine, item_id)
     given = dict(fields)
@@ -206,7 +206,7 @@ def update_timeline_item(
 def delete_timeline_item(
     mine: PersonTransaction, kinds: ItemKinds, item_id: str, require: Callable[[str], None]
 ) -> ItemChange:
-    """As what it is: a memory is kept, and shown no longer. The item as it was."""
+    """Delete an item through its record: a memory is kept, but no longer shown. Returns the item as it was."""
     mine.lock_person()
     old = get_timeline_item(mine, item_id)
     kind = kinds.get(old.type)
@@ -232,7 +232,7 @@ def _update_plain_item(mine: PersonTransaction, old: TimelineItem, given: Fields
 
 
 def _save_item_fields(mine: PersonTransaction, item_id: str, beside: Fields, zone: str | None) -> TimelineItem:
-    """The present record, with the fields of the item alone."""
+    """Save the fields that only the item has."""
     if beside:
         save_item_fields(mine, item_id, _parse_change(_parse_item(mine, beside, zone)))
     return get_timeline_item(mine, item_id)
@@ -260,9 +260,9 @@ def _check_item(item: TimelineItem) -> TimelineItem:
 
 
 class TimelineService:
-    """`tasks` is told of changes to tasks, which others may wait for; `kinds` says what stands behind which items.
+    """Items of every type. `tasks` gets every change of a task; `kinds` has the record type of each item type.
 
-    What was deleted is never shown, and a memory that was superseded or has expired is only got by its id.
+    Deleted items are never shown; a superseded or expired memory is returned only by its id.
     """
 
     def __init__(self, records: PersonDatabase, tasks: TaskService, kinds: ItemKinds = ITEM_KINDS) -> None:
@@ -277,7 +277,7 @@ class TimelineService:
     async def newest(
         self, scope: PersonScope, limit: int = 50, before: TimelinePosition | None = None, kind: ItemType | None = None
     ) -> Sequence[TimelineItem]:
-        """The last made first: all of them, or those that were made before one. However many there are, it is quick."""
+        """The newest items, or those created before a position; its time does not grow with the number of items."""
         scope.require(rights.TIMELINE_READ)
         return await self._records.read(scope, partial(list_newest_items, limit=limit, before=before, kind=kind))
 
@@ -286,14 +286,14 @@ class TimelineService:
         return await self._records.read(scope, partial(get_timeline_item, item_id=item_id))
 
     async def create(self, scope: PersonScope, fields: Fields, zone: str | None = None) -> TimelineItem:
-        """`fields` are those of an `TimelineItem`; with a task, memory or activity, the item is made as one."""
+        """`fields` are those of a `TimelineItem`; if the type needs one, a task, memory or activity is created too."""
         scope.require(rights.TIMELINE_WRITE)
         return await self._records.change(
             scope, partial(create_timeline_item, kinds=self._kinds, fields=fields, zone=zone)
         )
 
     async def update(self, scope: PersonScope, item_id: str, fields: Fields, zone: str | None = None) -> TimelineItem:
-        """Also needs the right to change what stands behind the item."""
+        """Change an item; this also needs the right to change its record."""
         scope.require(rights.TIMELINE_WRITE)
         what = {"kinds": self._kinds, "item_id": item_id, "fields": fields, "zone": zone, "require": scope.require}
         done = await self._records.change(scope, partial(update_timeline_item, **what))
@@ -302,7 +302,7 @@ class TimelineService:
         return done.item
 
     async def delete(self, scope: PersonScope, item_id: str) -> TimelineItem:
-        """Also needs the right to delete what stands behind the item, which is told as it was."""
+        """Delete an item; this also needs the right to delete its record. Returns the item as it was."""
         scope.require(rights.TIMELINE_WRITE)
         work = partial(delete_timeline_item, kinds=self._kinds, item_id=item_id, require=scope.require)
         done = await self._records.change(scope, work, small=False)
@@ -310,7 +310,7 @@ class TimelineService:
         return done.item
 
     async def highlights(self, scope: PersonScope, limit: int = 20, offset: int = 0) -> RecordPage[TimelineItem]:
-        """Memories that stand out, the last captured first."""
+        """Memories marked as highlights, the last captured first."""
         scope.require(rights.TIMELINE_READ)
         wanted = TimelineFilter(is_highlight=True, sort_by=TimelineSort.CAPTURED_AT, limit=limit, offset=offset)
         return await self._records.read(scope, partial(list_timeline, wanted=wanted))
@@ -318,7 +318,7 @@ class TimelineService:
     async def insights(
         self, scope: PersonScope, date_range: str = InsightRange.WEEK, zone: str | None = None
     ) -> Insights:
-        """Of the days up to today, where the person is."""
+        """Insights of the days up to today, in the person's time zone."""
         scope.require(rights.TIMELINE_READ)
         wanted = parse_choice(InsightRange, "date_range", date_range)
         return await self._records.read(scope, partial(_read_insights, date_range=wanted, zone=zone))

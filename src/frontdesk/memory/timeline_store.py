@@ -24,7 +24,7 @@ from frontdesk.memory.store import PersonTransaction, contains_words, fetch_page
 from frontdesk.memory.times import DayEdge, TimeSpan, find_zone, parse_time
 from frontdesk.memory.validation import RecordPage, check_page, find_category_id, parse_choice
 
-# A memory's description is its note, which is kept once.
+# A memory's description is its note, which is stored only with the memory.
 DESCRIPTION = case((timeline_items.c.type == ItemType.MEMORY, memories.c.note), else_=timeline_items.c.description)
 ITEMS_WITH_MEMORIES = timeline_items.outerjoin(
     memories, and_(memories.c.user_id == timeline_items.c.user_id, memories.c.id == timeline_items.c.id)
@@ -53,14 +53,14 @@ NULLABLE_SORTS = (TimelineSort.CAPTURED_AT, TimelineSort.SALIENCE_SCORE, Timelin
 
 
 def fetch_timeline_item(mine: PersonTransaction, item_id: str) -> TimelineItem | None:
-    """One by its id, also a memory that was superseded or has expired, unless it was deleted."""
+    """An item by its id, also a superseded or expired memory, but no deleted item."""
     shown = (is_item(mine, item_id), timeline_items.c.status != ItemStatus.DELETED)
     row = mine.connection.execute(TIMELINE_ROWS.where(*shown)).mappings().one_or_none()
     return item_from_row(row) if row else None
 
 
 def list_timeline(mine: PersonTransaction, wanted: TimelineFilter) -> RecordPage[TimelineItem]:
-    """Those that are wanted, in order, a page of them."""
+    """A page of the items that pass a filter, in its order."""
     check_page(wanted.limit, wanted.offset)
     rows = TIMELINE_ROWS.where(*_shown_conditions(mine), *_filter_conditions(mine, wanted))
     by = parse_choice(TimelineSort, "sort_by", wanted.sort_by)
@@ -72,7 +72,7 @@ def list_timeline(mine: PersonTransaction, wanted: TimelineFilter) -> RecordPage
 def list_newest_items(
     mine: PersonTransaction, limit: int, before: TimelinePosition | None, kind: ItemType | None
 ) -> Sequence[TimelineItem]:
-    """The last made first, from the one that was made before that place; they are not counted."""
+    """The newest items, from the position on; the total is not counted."""
     check_page(limit, 0)
     rows = TIMELINE_ROWS.where(*_shown_conditions(mine))
     if kind is not None:
@@ -85,12 +85,12 @@ def list_newest_items(
 
 
 def save_item_fields(mine: PersonTransaction, item_id: str, values: Mapping[str, Any]) -> None:
-    """What the item has alone, whatever stands behind it."""
+    """Save the fields that only the item has."""
     mine.connection.execute(update(timeline_items).where(is_item(mine, item_id)).values(**values, updated_at=mine.now))
 
 
 def _shown_conditions(mine: PersonTransaction) -> list[ColumnElement[bool]]:
-    """What was not deleted, superseded or has expired."""
+    """Conditions: neither deleted, superseded nor expired."""
     return [
         timeline_items.c.user_id == mine.user_id,
         timeline_items.c.status != ItemStatus.DELETED,
@@ -127,7 +127,7 @@ def _time_conditions(mine: PersonTransaction, wanted: TimelineFilter) -> list[Co
     return found
 
 
-# A memory counts for when it was captured, an activity for when it began, all else for when it was made.
+# A memory's time is its capture, an activity's time is its start, any other item's time is its creation.
 FACT_TIME = func.coalesce(memories.c.captured_at, activities.c.started_at, timeline_items.c.created_at)
 ITEMS_WITH_DETAILS = timeline_items.outerjoin(
     memories, and_(memories.c.user_id == timeline_items.c.user_id, memories.c.id == timeline_items.c.id)

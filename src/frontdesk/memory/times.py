@@ -64,7 +64,7 @@ def parse_day(text: str, name: str) -> date:
 
 
 def span_of_days(days: date, zone: ZoneInfo, count: int = 1) -> TimeSpan:
-    """A day in that zone, or several: 23 or 25 hours long where clocks change."""
+    """A day in that zone, or several: a day has 23 or 25 hours if clocks change."""
     return TimeSpan(_midnight(days, zone), _midnight(days + timedelta(days=count), zone))
 
 

@@ -95,7 +95,7 @@ def new_id(now: datetime) -> str:
 
 
 def parse_id(text: str, what: str) -> str:
-    """An id as it is stored. A text that cannot be an id is reported as not found."""
+    """An id as it is stored. A text that cannot be an id raises `NotFound`."""
     try:
         return str(uuid.UUID(text))
     except ValueError:

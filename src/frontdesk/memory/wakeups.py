@@ -15,7 +15,7 @@ from frontdesk.text import one_line
 MAX_TITLE = 200
 MAX_TRIES = 5
 
-# Made by the composition root: the id of a new schedule for an agent, a schedule taken back, an agent by name or id.
+# Functions from the composition root: create a schedule for an agent, cancel one, find an agent by name or id.
 CreateSchedule = Callable[[PersonScope, str, str, datetime], Awaitable[int]]
 CancelSchedule = Callable[[PersonScope, int], Awaitable[object]]
 FindAgent = Callable[[str], Awaitable[str | None]]
@@ -23,7 +23,7 @@ FindAgent = Callable[[str], Awaitable[str | None]]
 
 @dataclass(frozen=True, slots=True)
 class WakeAgent:
-    """Tell the agent that is named as `assignee` this, then."""
+    """Prompt the agent that `assignee` names, at that time."""
 
     assignee: str
     at: datetime
@@ -32,21 +32,21 @@ class WakeAgent:
 
 @dataclass(frozen=True, slots=True)
 class CancelWake:
-    """Nobody is to be woken any more."""
+    """Nobody is to be prompted any more."""
 
     schedule_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class MoveWake:
-    """Somebody else is to be woken, or at another time, or with other words."""
+    """Another agent is to be prompted, or at another time, or with another text."""
 
     schedule_id: int
     wake: WakeAgent
 
 
 def decide_wakeup(before: Task | None, after: Task | None, now: datetime) -> WakeAgent | CancelWake | MoveWake | None:
-    """What a change asks for. None before: it is new, or nobody knows what it was; None after: it was deleted."""
+    """What to do after a change. Before is None for a new task or an unknown state, after is None if it was deleted."""
     last = after or before
     held = None if last is None else last.wake_schedule_id
     wanted = wakeup_for(after, now)
@@ -58,7 +58,7 @@ def decide_wakeup(before: Task | None, after: Task | None, now: datetime) -> Wak
 
 
 def wakeup_for(task: Task | None, now: datetime) -> WakeAgent | None:
-    """Whom it wakes, if its assignee is an agent: while it is open, and its time has not come."""
+    """The wake-up for the due time of an open task, if it is in the future and the assignee is an agent."""
     if task is None or task.status in CLOSED_STATUSES or task.due_date is None or task.due_date <= now:
         return None
     if task.assignee is None or not task.assignee.strip():
@@ -74,7 +74,7 @@ def wakeup_prompt(title: str, task_id: str, due: datetime) -> str:
 
 
 class AgentWaker:
-    """Follows changes of tasks; which schedule wakes for a task is noted with the task."""
+    """Keeps the wake-up schedules of tasks up to date; the task stores the id of its schedule."""
 
     def __init__(
         self, records: PersonDatabase, schedule: CreateSchedule, cancel: CancelSchedule, agent_named: FindAgent
@@ -85,9 +85,9 @@ class AgentWaker:
         self._find_agent = agent_named
 
     async def on_task_change(self, scope: PersonScope, before: Task | None, after: Task | None) -> str | None:
-        """Have agents woken as the change asks for; what to tell the caller where that cannot be done.
+        """Create, move or cancel the wake-up; returns a note for the caller if that failed.
 
-        The task is kept in any case. The next change of it tries again.
+        The task is saved in any case. Its next change tries again.
         """
         last = after or before
         plan = decide_wakeup(before, after, datetime.now(UTC))
@@ -100,7 +100,7 @@ class AgentWaker:
         return None
 
     async def _settle(self, scope: PersonScope, task_id: str, plan: WakeAgent | CancelWake | MoveWake | None) -> None:
-        """Where another change came in between, by the task as it is now."""
+        """Carry out the plan; if another change came first, decide again from the task as it is now."""
         for _ in range(MAX_TRIES):
             if plan is None or await self._carry_out(scope, task_id, plan):
                 return
@@ -109,7 +109,7 @@ class AgentWaker:
         raise Conflict("the task is being changed all the time; change it once more")
 
     async def _carry_out(self, scope: PersonScope, task_id: str, plan: WakeAgent | CancelWake | MoveWake) -> bool:
-        """Whether it was done; the old schedule goes first, as an agent may have no room for both."""
+        """Whether it was done; the old schedule is cancelled first, because the agent's limit may not allow both."""
         match plan:
             case WakeAgent():
                 return await self._make(scope, task_id, plan)
@@ -134,6 +134,6 @@ class AgentWaker:
         return await self._records.change(scope, partial(clear_wake_schedule, task_id=task_id, schedule_id=schedule_id))
 
     async def _take_back(self, scope: PersonScope, schedule_id: int) -> None:
-        # One that has fired, or that somebody cancelled by hand, is not there to be cancelled.
+        # A schedule that has fired or was cancelled by hand cannot be cancelled.
         with suppress(NotFound):
             await self._cancel(scope, schedule_id)

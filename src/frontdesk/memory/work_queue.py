@@ -58,7 +58,7 @@ MAX_NOTE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkClaim:
-    """How somebody takes a piece of work. `lease` is how long they may be silent before they are taken for dead."""
+    """Who claims work, and how. `lease` is how long the worker may be silent before another may take the work."""
 
     estimated_cost_usd: float | None = None
     estimated_duration_min: int | None = None
@@ -68,7 +68,7 @@ class WorkClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkReport:
-    """What is said about work in progress; `claims` is which taking of it is meant, if somebody says so."""
+    """A report on work in progress; `claims` is the number of the claim that the report belongs to, if given."""
 
     status: AiStatus | None = None
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -77,7 +77,7 @@ class WorkReport:
 
 
 def accept_work(mine: PersonTransaction, ai_task_id: str, begin: WorkClaim) -> AiTask:
-    """Take this one."""
+    """Claim this piece of work."""
     task = get_locked_work(mine, ai_task_id)
     now = mine.lease_time()
     _check_free(mine, task, now)
@@ -87,7 +87,7 @@ def accept_work(mine: PersonTransaction, ai_task_id: str, begin: WorkClaim) -> A
 
 
 def claim_next_work(mine: PersonTransaction, agent: str, lease: timedelta | None) -> AiTask | None:
-    """Take the next one that waits for the agent and can be begun."""
+    """Claim the next startable piece of work that waits for the agent."""
     now = mine.lease_time()
     passed: list[str] = []
     while (task := lock_next_work(mine, agent, now, passed)) is not None:
@@ -98,7 +98,7 @@ def claim_next_work(mine: PersonTransaction, agent: str, lease: timedelta | None
 
 
 def renew_claim(mine: PersonTransaction, ai_task_id: str, said: WorkReport) -> AiTask:
-    """Hold it for longer."""
+    """Extend the lease."""
     task = get_locked_work(mine, ai_task_id)
     check_holder(mine, task, said.claims)
     if task.status is not AiStatus.IN_PROGRESS:
@@ -113,7 +113,7 @@ def report_work(mine: PersonTransaction, ai_task_id: str, said: WorkReport) -> A
 
 
 def apply_report(mine: PersonTransaction, task: AiTask, said: WorkReport) -> AiTask:
-    """What was said is kept, and the work goes on, or comes to an end. Any word of the holder renews the lease."""
+    """Store the report, and continue or end the work. Every report of the holder renews the lease."""
     check_holder(mine, task, said.claims)
     now = mine.lease_time()
     told = _merge_outcome(task, said.fields)
@@ -130,17 +130,17 @@ def apply_report(mine: PersonTransaction, task: AiTask, said: WorkReport) -> AiT
 
 
 def get_locked_work(mine: PersonTransaction, ai_task_id: str) -> AiTask:
-    """One of the person's, which nobody else changes until the transaction ends."""
+    """One of the person's pieces of work, locked until the transaction ends."""
     return require_found(lock_ai_task(mine, parse_id(ai_task_id, AI_TASK_NAME)), AI_TASK_NAME)
 
 
 def get_work(mine: PersonTransaction, ai_task_id: str) -> AiTask:
-    """One of the person's, with its history."""
+    """One of the person's pieces of work, with its history."""
     return require_found(fetch_ai_task(mine, parse_id(ai_task_id, AI_TASK_NAME)), AI_TASK_NAME)
 
 
 def check_holder(mine: PersonTransaction, task: AiTask, claims: int | None) -> None:
-    """Refuse an agent that does not hold it, or no longer; the person may always have their way."""
+    """Raise an error if the agent does not hold the work now; the person may always change it."""
     if claims is not None and claims != task.claims:
         raise Conflict(f"Claim {claims} of this AI task is over, it is at {task.claims}: another agent works on it now")
     if mine.agent_id is not None and task.status is AiStatus.IN_PROGRESS and task.leased_by != mine.agent_id:
@@ -157,7 +157,7 @@ def _start(mine: PersonTransaction, task: AiTask, begin: WorkClaim, now: datetim
 
 
 def _save_step(mine: PersonTransaction, before: AiTask, after: AiTask, words: str) -> AiTask:
-    """Kept as it is now, with a step in its history."""
+    """Save the work with a step in its history."""
     save_ai_task(mine, after)
     note = ". ".join(one for one in (words, _cap_warning(before, after)) if one)
     event = AiEvent(
@@ -168,7 +168,7 @@ def _save_step(mine: PersonTransaction, before: AiTask, after: AiTask, words: st
 
 
 def _save_progress(mine: PersonTransaction, before: AiTask, after: AiTask) -> AiTask:
-    """Kept as it is now; that it goes on is no step, but for what the person should hear of."""
+    """Save the work; only what a person should know, such as an exceeded cap, becomes a step in its history."""
     if _cap_warning(before, after):
         return _save_step(mine, before, after, "")
     save_ai_task(mine, after)
@@ -176,7 +176,7 @@ def _save_progress(mine: PersonTransaction, before: AiTask, after: AiTask) -> Ai
 
 
 def _unfinished_dependencies(mine: PersonTransaction, task: AiTask) -> list[str]:
-    """What it depends on and is not completed; what was deleted is in nobody's way."""
+    """The dependencies that are not completed; deleted ones do not count."""
     stands = fetch_statuses(mine, task.dependencies)
     return [one for one in task.dependencies if stands.get(one, AiStatus.COMPLETED) is not AiStatus.COMPLETED]
 
@@ -195,7 +195,7 @@ def _not_in_progress(task: AiTask) -> Conflict:
 
 
 def _merge_outcome(task: AiTask, fields: Mapping[str, Any]) -> AiTask:
-    """With what was told of it; results of several reports stand side by side."""
+    """Merge the outcome into the work; results of several reports are all kept."""
     said = {name: value for name, value in fields.items() if value is not None}
     if "execution_result" in said:
         result = parse_json_object({name: one for name, one in said["execution_result"].items() if one is not None})
@@ -206,7 +206,7 @@ def _merge_outcome(task: AiTask, fields: Mapping[str, Any]) -> AiTask:
 
 
 def _cap_warning(before: AiTask, after: AiTask) -> str:
-    """That a cap is passed, when it is passed."""
+    """A warning if this change exceeds a cap; empty otherwise."""
     was, now = (
         describe_exceeded_caps(task.guardrails, task.actual_cost_usd, task.actual_duration_min)
         for task in (before, after)
@@ -220,7 +220,7 @@ UPDATABLE_FIELDS = DEFINING_FIELDS | OUTCOME_FIELDS | {"status"}
 
 
 def create_work(mine: PersonTransaction, fields: Fields, agent_name: str, zone: str | None) -> AiTask:
-    """A new piece of work for one of the person's tasks."""
+    """Create a piece of work for one of the person's tasks."""
     mine.lock_person()
     _check_field_names(fields, DEFINING_FIELDS | {"status"})
     given = parse_work_choices(parse_fields(mine, fields, zone, TIME_FIELDS))
@@ -243,7 +243,7 @@ def create_work(mine: PersonTransaction, fields: Fields, agent_name: str, zone: 
 def update_work(
     mine: PersonTransaction, ai_task_id: str, fields: Fields, agent_name: str | None, zone: str | None
 ) -> AiTask:
-    """What it is, while nobody works on it, and how it stands, as far as there is a way."""
+    """Change the definition, if nobody works on it, and the status, if the transition exists."""
     mine.lock_person()
     task = get_locked_work(mine, ai_task_id)
     given = parse_work_choices(parse_fields(mine, fields, zone, TIME_FIELDS))
@@ -268,7 +268,7 @@ def delete_work(mine: PersonTransaction, ai_task_id: str) -> AiTask:
 
 
 def approve_work(mine: PersonTransaction, ai_task_id: str) -> AiTask:
-    """The person's word that it may be executed as it stands."""
+    """The person approves the work as it is now."""
     if mine.agent_id is not None:
         raise Denied("An agent cannot approve work; the person has to do it")
     task = get_locked_work(mine, ai_task_id)
@@ -282,7 +282,7 @@ def approve_work(mine: PersonTransaction, ai_task_id: str) -> AiTask:
 
 
 def _edit_and_report(mine: PersonTransaction, task: AiTask, defining: Mapping[str, Any], said: WorkReport) -> AiTask:
-    """Reworded first and then moved, or the other way round where it can be reworded only then."""
+    """Edit, then change the status; the other way round if the edit is only possible in the new status."""
     if defining and task.status in EDITABLE_STATUSES:
         task = _edit(mine, task, defining)
         defining = {}
@@ -310,7 +310,7 @@ def _edit(mine: PersonTransaction, task: AiTask, defining: Mapping[str, Any]) ->
 
 
 def _parse_dependencies(mine: PersonTransaction, ids: Sequence[str]) -> tuple[str, ...]:
-    """The other pieces of work that are named, each once."""
+    """Check the ids of the dependencies; each counts once."""
     named = tuple(dict.fromkeys(parse_id(one, AI_TASK_NAME) for one in ids))
     if missing := set(named) - set(fetch_statuses(mine, named)):
         raise Invalid(f"dependencies names an AI task that is not there: {min(missing)}")
@@ -318,7 +318,7 @@ def _parse_dependencies(mine: PersonTransaction, ids: Sequence[str]) -> tuple[st
 
 
 def _check_no_cycle(mine: PersonTransaction, ai_task_id: str, ids: Sequence[str]) -> None:
-    """Nothing may have to wait for itself."""
+    """Raise an error if a piece of work would wait for itself."""
     seen, front = set[str](), set(ids)
     while front:
         if ai_task_id in front:
@@ -348,9 +348,9 @@ RESULT_FIELDS = ("output", "artifacts", "logs", "metrics")
 
 
 class WorkQueueService:
-    """`name_of` is the agent host's name for an agent id, None for one that it does not know.
+    """`name_of` returns the agent host's name for an agent id, None if it does not know the id.
 
-    One AI task comes back with its history, several without.
+    A single AI task includes its history; lists do not.
     """
 
     def __init__(self, records: PersonDatabase, name_of: Callable[[str], Awaitable[str | None]]) -> None:
@@ -358,7 +358,7 @@ class WorkQueueService:
         self._name_of = name_of
 
     async def create(self, scope: PersonScope, fields: Fields, zone: str | None = None) -> AiTask:
-        """Put work into the queue: assigned to its agent at once, unless it is to be `pending` still."""
+        """Add work to the queue: it is assigned to its agent immediately, unless its status is `pending`."""
         scope.require(rights.AI_TASKS_WRITE)
         name = await self._find_agent_name(fields) or ""
         return await self._records.change(scope, partial(create_work, fields=fields, agent_name=name, zone=zone))
@@ -368,7 +368,7 @@ class WorkQueueService:
         return await self._records.read(scope, partial(list_ai_tasks, wanted=wanted))
 
     async def list_waiting(self, scope: PersonScope, agent_name: str, limit: int = DEFAULT_QUEUED) -> Sequence[AiTask]:
-        """What waits for an agent, by its name or id: the oldest first, with what one who is gone left behind."""
+        """The work that waits for an agent, by its name or id, the oldest first; also work whose lease expired."""
         scope.require(rights.AI_TASKS_READ)
 
         def look(mine: PersonTransaction) -> Sequence[AiTask]:
@@ -381,19 +381,19 @@ class WorkQueueService:
         return await self._records.read(scope, partial(get_work, ai_task_id=ai_task_id))
 
     async def update(self, scope: PersonScope, ai_task_id: str, fields: Fields, zone: str | None = None) -> AiTask:
-        """Change what is to be done, while nobody works on it, and its status, as far as there is a way."""
+        """Change the definition, if nobody works on it, and the status, if the transition exists."""
         scope.require(rights.AI_TASKS_WRITE)
         name = await self._find_agent_name(fields)
         work = partial(update_work, ai_task_id=ai_task_id, fields=fields, agent_name=name, zone=zone)
         return await self._records.change(scope, work)
 
     async def delete(self, scope: PersonScope, ai_task_id: str) -> AiTask:
-        """Take it out of the queue for good; what it was."""
+        """Delete the work from the queue; returns it as it was."""
         scope.require(rights.AI_TASKS_WRITE)
         return await self._records.change(scope, partial(delete_work, ai_task_id=ai_task_id))
 
     async def approve(self, scope: PersonScope, ai_task_id: str) -> AiTask:
-        """Let it be executed as it stands; for the person alone. What an agent changes in it needs approval again."""
+        """Approve the work as it is now; only the person can. A later edit by an agent needs a new approval."""
         scope.require(rights.AI_TASKS_WRITE)
         return await self._records.change(scope, partial(approve_work, ai_task_id=ai_task_id))
 
@@ -407,9 +407,9 @@ class WorkQueueService:
         agent_name: str | None = None,
         lease: timedelta | None = None,
     ) -> AiTask:
-        """Take this one, under a lease; `agent_name` says who takes it where no agent acts.
+        """Claim this piece of work; `agent_name` names the worker if the caller is no agent.
 
-        Left to itself the lease is a quarter of an hour, or as long as the work is estimated to take.
+        The default lease is a quarter of an hour, or the estimated duration of the work.
         """
         scope.require(rights.AI_TASKS_WRITE)
         begin = WorkClaim(
@@ -423,9 +423,9 @@ class WorkQueueService:
     async def claim(
         self, scope: PersonScope, agent_name: str | None = None, *, lease: timedelta | None = None
     ) -> AiTask | None:
-        """Take the next one that waits for the agent, the most pressing first; None where nothing can be begun.
+        """Claim the agent's next piece of work, the highest priority first; None if no work can begin.
 
-        No two ever take the same one. What somebody took and then fell silent about is taken over.
+        Two workers never claim the same work. Work whose lease expired is claimed again.
         """
         scope.require(rights.AI_TASKS_WRITE)
         agent = agent_name or scope.agent_id
@@ -436,7 +436,7 @@ class WorkQueueService:
     async def renew(
         self, scope: PersonScope, ai_task_id: str, claims: int, *, lease: timedelta | None = None
     ) -> AiTask:
-        """Hold it for longer; `claims` is what it was when it was taken."""
+        """Extend the lease; `claims` is the value from the claim."""
         scope.require(rights.AI_TASKS_WRITE)
         said = WorkReport(claims=claims, lease=lease)
         return await self._records.change(scope, partial(renew_claim, ai_task_id=ai_task_id, said=said))
@@ -451,9 +451,9 @@ class WorkQueueService:
         claims: int | None = None,
         lease: timedelta | None = None,
     ) -> AiTask:
-        """Say how it goes; that renews the lease. Only whoever holds it can, or the person.
+        """Report on the work and renew the lease. Only its holder or the person can.
 
-        What cost or took more than its cap is kept all the same, as it is spent: the history says so as a warning.
+        Costs and times above their caps are stored too, because they are already spent; the history gets a warning.
         """
         scope.require(rights.AI_TASKS_WRITE)
         if status is not None and status not in REPORTABLE_STATUSES:
@@ -465,9 +465,9 @@ class WorkQueueService:
     async def complete(
         self, scope: PersonScope, ai_task_id: str, fields: Fields | None = None, *, claims: int | None = None
     ) -> AiTask:
-        """It is done. `fields`: output, artifacts, logs, metrics, actual_cost_usd, actual_duration_min.
+        """Complete the work. `fields`: output, artifacts, logs, metrics, actual_cost_usd, actual_duration_min.
 
-        All of them are kept; minutes that are not given are counted from when it was begun.
+        All of them are stored; missing minutes are counted from the start of the work.
         """
         given = dict(fields or {})
         result = {name: given.pop(name) for name in RESULT_FIELDS if name in given}
@@ -477,7 +477,7 @@ class WorkQueueService:
     async def fail(
         self, scope: PersonScope, ai_task_id: str, error_message: str, *, claims: int | None = None
     ) -> AiTask:
-        """It could not be done, and why. It can be assigned again."""
+        """Mark the work as failed, with the reason. It can be assigned again."""
         return await self.report(scope, ai_task_id, AiStatus.FAILED, {"error_message": error_message}, claims=claims)
 
     async def stats(self, scope: PersonScope, zone: str | None = None) -> AiTaskStats:
@@ -485,19 +485,19 @@ class WorkQueueService:
         return await self._records.read(scope, partial(ai_task_stats, zone=zone))
 
     async def _find_agent_name(self, fields: Fields) -> str | None:
-        """The agent's name: as given, as its host knows it, else its id; None where no agent is named."""
+        """The agent's name: as given, else from its host, else its id; None if no agent is given."""
         agent_id, given = fields.get("agent_id"), fields.get("agent_name")
         if given or not agent_id:
             return storable(given) if given else None
         try:
             return storable(await self._name_of(agent_id) or agent_id)[:MAX_AGENT_NAME]
         except Unavailable:
-            # Work can be planned while the agents' host is away.
+            # Work can be planned while the agent host is unreachable.
             return storable(agent_id)
 
 
 def _parse_report(fields: Fields) -> Fields:
-    """What a report may hold, fit to be kept."""
+    """Check the fields of a report, and make them storable."""
     if unknown := sorted(set(fields) - OUTCOME_FIELDS):
         raise Invalid(f"A report has no '{unknown[0][:100]}'; it has {', '.join(sorted(OUTCOME_FIELDS))}")
     return {name: storable(value) if isinstance(value, str) else value for name, value in fields.items()}

@@ -13,7 +13,7 @@ from frontdesk.text import list_first, parse_json_object, storable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiTaskFilter:
-    """All of them, but for what is said here. `agent_name` is the agent's name or id, whatever its case."""
+    """A filter of AI tasks; without values it lists all. `agent_name` is the agent's name or id, in any case."""
 
     agent_id: str | None = None
     agent_name: str | None = None
@@ -30,10 +30,10 @@ class AiTaskFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiTaskStats:
-    """The names are those that clients of zmemory read; some read a figure by one name and some by another.
+    """Statistics under the names that clients of zmemory read; some read the same figure under another name.
 
-    `active` is what is still to be done; `success_rate` is what share of what was completed or failed was completed,
-    from 0 to 1. `overdue` is what is open past its time; averages are of what was completed. A day is the person's own.
+    `active` counts open work; `success_rate` is completed work divided by completed and failed work, from 0 to 1.
+    `overdue` counts open work after its due time; averages are of completed work. Days are in the person's time zone.
     """
 
     total: int = 0
@@ -67,14 +67,14 @@ TRANSITIONS: Mapping[AiStatus, tuple[AiStatus, ...]] = {
     AiStatus.CANCELLED: (AiStatus.ASSIGNED,),
     AiStatus.COMPLETED: (),
 }
-# Where what is to be done can still be put in other words.
+# In these statuses the definition of the work can be changed.
 EDITABLE_STATUSES = frozenset({AiStatus.PENDING, AiStatus.ASSIGNED, AiStatus.PAUSED})
-# Where there is still something to do.
+# In these statuses the work is not finished.
 OPEN_STATUSES = frozenset({*EDITABLE_STATUSES, AiStatus.IN_PROGRESS})
 
 
 def check_transition(before: AiStatus, to: AiStatus) -> None:
-    """Refuse a step that does not exist, and say which do."""
+    """Raise `Conflict` if this transition does not exist; the message lists those that do."""
     possible = TRANSITIONS[before]
     if to in possible:
         return
@@ -89,7 +89,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def change_status(task: AiTask, to: AiStatus, now: datetime) -> AiTask:
-    """In another status, if there is a way; nobody holds it any more."""
+    """The task in another status, without a lease; `Conflict` if there is no such transition."""
     check_transition(task.status, to)
     stamped: dict[str, Any] = {"status": to, "updated_at": now, "leased_by": None, "leased_until": None}
     if to is AiStatus.ASSIGNED:
@@ -103,7 +103,7 @@ def change_status(task: AiTask, to: AiStatus, now: datetime) -> AiTask:
 
 
 def start_work(task: AiTask, holder: str, lease: timedelta, now: datetime) -> AiTask:
-    """Taken by somebody: for the first time, again after a pause, or from one whose lease lapsed."""
+    """The task under a lease: for the first time, after a pause, or taken over after a lease lapsed."""
     if task.status is not AiStatus.IN_PROGRESS:
         check_transition(task.status, AiStatus.IN_PROGRESS)
     return replace(
@@ -118,18 +118,18 @@ def start_work(task: AiTask, holder: str, lease: timedelta, now: datetime) -> Ai
 
 
 def renew_lease(task: AiTask, lease: timedelta, now: datetime) -> AiTask:
-    """Held for longer; what was granted before is not cut short."""
+    """Extend the lease; it is never shortened."""
     until = now + min(lease, MAX_LEASE)
     return replace(task, updated_at=now, leased_until=max(until, task.leased_until or until))
 
 
 def has_live_lease(task: AiTask, now: datetime) -> bool:
-    """Whether somebody works on it and is not taken for dead."""
+    """Whether a worker holds a lease that has not expired."""
     return task.status is AiStatus.IN_PROGRESS and task.leased_until is not None and task.leased_until > now
 
 
 def choose_lease(asked: timedelta | None, estimated_min: int | None) -> timedelta:
-    """How long to wait for a word: as was asked, else as long as the work itself is said to take."""
+    """The lease to grant: the requested time, else at least the estimated duration of the work."""
     if asked is not None:
         return asked
     most = MAX_LEASE // MINUTE
@@ -137,7 +137,7 @@ def choose_lease(asked: timedelta | None, estimated_min: int | None) -> timedelt
 
 
 def minutes_since(start: datetime | None, now: datetime) -> int | None:
-    """At least one."""
+    """The whole minutes since the start, at least one; None without a start."""
     return None if start is None else max(1, round((now - start) / MINUTE))
 
 
@@ -147,7 +147,7 @@ MAX_SHOWN = 5
 
 
 def find_obstacle(task: AiTask, unfinished: Sequence[str]) -> str:
-    """What stands in the way of beginning with it now, and what to do about it; empty where nothing does."""
+    """Why the work cannot begin now, and what to do about it; empty if it can."""
     if not is_cleared(task):
         return (
             "This AI task would be executed, and its guardrails require the person's approval first; "
@@ -161,13 +161,13 @@ def find_obstacle(task: AiTask, unfinished: Sequence[str]) -> str:
 
 
 def is_cleared(task: AiTask) -> bool:
-    """Whether nobody's approval is missing."""
+    """Whether no approval is missing."""
     needs = task.mode is AiMode.EXECUTE and task.guardrails.requiresHumanApproval
     return not needs or task.metadata.get(APPROVED_KEY) is True
 
 
 def describe_exceeded_caps(rails: Guardrails, cost_usd: float | None, minutes: int | None) -> str:
-    """Which caps these figures pass, in words; empty where none."""
+    """Name the caps that these figures exceed; empty if none."""
     passed: list[str] = []
     if rails.costCapUSD is not None and cost_usd is not None and cost_usd > rails.costCapUSD:
         passed.append(f"cost of {cost_usd:g} USD is above the cap of {rails.costCapUSD:g} USD (costCapUSD)")
@@ -177,7 +177,7 @@ def describe_exceeded_caps(rails: Guardrails, cost_usd: float | None, minutes: i
 
 
 def merge_guardrails(given: Mapping[str, Any], old: Guardrails) -> Guardrails:
-    """The guardrails with what was given; null takes a cap away."""
+    """Merge the given guardrails into the old ones; null removes a cap."""
     if unknown := [name for name in given if name not in GUARDRAIL_FIELDS]:
         raise Invalid(f"guardrails has no '{unknown[0][:100]}'; it has {', '.join(GUARDRAIL_FIELDS)}")
     found = dict(given)
@@ -189,7 +189,7 @@ def merge_guardrails(given: Mapping[str, Any], old: Guardrails) -> Guardrails:
 
 
 def check_loosening(before: AiTask | None, after: AiTask) -> None:
-    """What an agent may not do: let itself or another go further than the person did."""
+    """Raise `Denied` if an agent gives itself or another agent more freedom than the person did."""
     if before is None:
         if not after.guardrails.requiresHumanApproval:
             raise Denied("An agent cannot waive the person's approval; leave requiresHumanApproval as it is")
@@ -199,7 +199,7 @@ def check_loosening(before: AiTask | None, after: AiTask) -> None:
 
 K = TypeVar("K", bound=StrEnum)
 REQUIRED_FIELDS = ("objective", "task_type", "task_id", "agent_id")
-# What a field is when it is given as null.
+# The values of fields that are given as null.
 EMPTY_VALUES: Mapping[str, Any] = {
     "deliverables": "",
     "context": "",
@@ -223,13 +223,13 @@ DEFINING_FIELDS = frozenset({*EMPTY_VALUES, *REQUIRED_FIELDS, "agent_name", "gua
 
 
 def parse_work_choices(given: Mapping[str, Any]) -> dict[str, Any]:
-    """With a word of ours for each that is one of a few."""
+    """Parse the fields that have a fixed set of values."""
     words = {name: kind for name, kind in CHOICE_FIELDS.items() if given.get(name) is not None}
     return {**given, **{name: _parse_choice(kind, given[name], name) for name, kind in words.items()}}
 
 
 def new_ai_task(given: Mapping[str, Any], identity: Mapping[str, Any], now: datetime, *, by_agent: bool) -> AiTask:
-    """A new one. `identity` is what it gets from us: its id, its task, its dependencies as they are stored."""
+    """A new AI task. `identity` has the fields that we set: its id, its task, its dependencies as stored."""
     for name in REQUIRED_FIELDS:
         if not str(given.get(name) or "").strip():
             raise Invalid(f"An AI task needs {', '.join(REQUIRED_FIELDS)}; {name} is missing")
@@ -246,7 +246,7 @@ def new_ai_task(given: Mapping[str, Any], identity: Mapping[str, Any], now: date
 
 
 def edit_ai_task(task: AiTask, given: Mapping[str, Any], now: datetime, *, by_agent: bool) -> AiTask:
-    """In other words. What an agent changes in it the person has not approved."""
+    """Edit the definition. An edit by an agent removes the person's approval."""
     said = {name: value if value is not None else _empty_value(name) for name, value in given.items()}
     after = replace(task, **{**said, **_merge_parts(said, task.guardrails, task.metadata), "updated_at": now})
     if after.agent_id != task.agent_id and after.status is AiStatus.ASSIGNED:
@@ -262,7 +262,7 @@ def approve_ai_task(task: AiTask, now: datetime) -> AiTask:
 
 
 def _merge_parts(said: Mapping[str, Any], rails: Guardrails, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts that have parts. Whether it was approved stands in the metadata, and cannot be written there."""
+    """Merge guardrails and metadata. The approval is stored in the metadata, and cannot be set through it."""
     found: dict[str, Any] = {}
     if "guardrails" in said:
         found["guardrails"] = merge_guardrails(said["guardrails"], rails)

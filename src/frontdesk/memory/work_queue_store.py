@@ -54,7 +54,7 @@ PRIORITY_RANK = case({name: rank for rank, name in enumerate(Priority)}, value=a
 
 
 def insert_ai_task(mine: PersonTransaction, task: AiTask) -> None:
-    """A new one; the task that it belongs to is known as one for agents from then on."""
+    """Insert a piece of work, and mark the task that it belongs to as one for agents."""
     mine.connection.execute(insert(ai_tasks), {"user_id": mine.user_id, **_ai_task_row(task)})
     _set_is_ai_task(mine, task.task_id, is_ai_task=True)
 
@@ -64,13 +64,13 @@ def save_ai_task(mine: PersonTransaction, task: AiTask) -> None:
 
 
 def fetch_ai_task(mine: PersonTransaction, ai_task_id: str) -> AiTask | None:
-    """One by its id, with its history."""
+    """A piece of work with its history."""
     row = mine.connection.execute(SELECT_AI_TASK, _key_parameters(mine, ai_task_id)).mappings().one_or_none()
     return None if row is None else add_history(mine, ai_task_from_row(row))
 
 
 def lock_ai_task(mine: PersonTransaction, ai_task_id: str) -> AiTask | None:
-    """One that nobody else changes until the transaction ends; without its history."""
+    """Lock a piece of work until the transaction ends; it comes without its history."""
     row = mine.connection.execute(LOCK_AI_TASK, _key_parameters(mine, ai_task_id)).mappings().one_or_none()
     return None if row is None else ai_task_from_row(row)
 
@@ -81,12 +81,12 @@ def add_history(mine: PersonTransaction, task: AiTask) -> AiTask:
 
 
 def insert_event(mine: PersonTransaction, ai_task_id: str, event: AiEvent) -> None:
-    """One more step in its history."""
+    """Add a step to the history of a piece of work."""
     mine.connection.execute(INSERT_EVENT, {**_key_parameters(mine, ai_task_id), **asdict(event)})
 
 
 def delete_ai_task_row(mine: PersonTransaction, task: AiTask) -> None:
-    """For good, with its history; the task that it belonged to may be one for agents no longer."""
+    """Delete a piece of work and its history; its task is unmarked if it has no other work for agents."""
     mine.connection.execute(DELETE_AI_TASK, _key_parameters(mine, task.id))
     others = (
         select(ai_tasks.c.id).where(ai_tasks.c.user_id == mine.user_id, ai_tasks.c.task_id == task.task_id).limit(1)
@@ -99,7 +99,7 @@ def list_ai_tasks(mine: PersonTransaction, wanted: AiTaskFilter) -> RecordPage[A
     chosen = _filter_conditions(mine, wanted)
     total = mine.connection.execute(select(func.count()).select_from(ai_tasks).where(*chosen)).scalar_one()
     by: ColumnElement[Any] = PRIORITY_RANK if wanted.sort_by == "priority" else ai_tasks.c[wanted.sort_by]
-    # Ids go by when they were made, so what is equal stands in that order.
+    # Ids are in the order of creation, so rows with equal values come in that order.
     ordered = (by.asc(), ai_tasks.c.id.asc()) if wanted.sort_order == "asc" else (by.desc(), ai_tasks.c.id.desc())
     found = select(ai_tasks).where(*chosen).order_by(ordered[0].nulls_last(), ordered[1])
     rows = mine.connection.execute(found.limit(wanted.limit).offset(wanted.offset)).mappings()
@@ -113,13 +113,13 @@ def task_exists(mine: PersonTransaction, task_id: str) -> bool:
 
 
 def agent_has_work(mine: PersonTransaction, task_id: str, agent_id: str) -> bool:
-    """Whether the agent has a piece of work of this task already."""
+    """Whether this task already has a piece of work for this agent."""
     pair = (ai_tasks.c.user_id == mine.user_id, ai_tasks.c.task_id == task_id, ai_tasks.c.agent_id == agent_id)
     return mine.connection.execute(select(exists().where(*pair))).scalar_one()
 
 
 def fetch_statuses(mine: PersonTransaction, ids: Sequence[str]) -> dict[str, AiStatus]:
-    """How those of these that are there stand."""
+    """The statuses of these pieces of work by id; those that do not exist are missing."""
     found = select(ai_tasks.c.id, ai_tasks.c.status).where(
         ai_tasks.c.user_id == mine.user_id, one_of(ai_tasks.c.id, "ids")
     )
@@ -127,13 +127,13 @@ def fetch_statuses(mine: PersonTransaction, ids: Sequence[str]) -> dict[str, AiS
 
 
 def fetch_dependencies(mine: PersonTransaction, ids: Sequence[str]) -> set[str]:
-    """What these depend on, directly."""
+    """The direct dependencies of these pieces of work."""
     found = select(ai_tasks.c.dependencies).where(ai_tasks.c.user_id == mine.user_id, one_of(ai_tasks.c.id, "ids"))
     return {one for text in mine.connection.execute(found, {"ids": list(ids)}).scalars() for one in json.loads(text)}
 
 
 def is_for_agent(agent: BindParameter[str]) -> ColumnElement[bool]:
-    """Whether it is for the agent of this name or id, whatever its case."""
+    """A condition: the work is for the agent with this name or id, in any case."""
     return or_(*(func.lower(column) == func.lower(agent) for column in (ai_tasks.c.agent_name, ai_tasks.c.agent_id)))
 
 
@@ -189,7 +189,7 @@ def _event_from_row(row: RowMapping) -> AiEvent:
 
 
 other_work = ai_tasks.alias("other")
-# Assigned, or in the hands of one who is taken for dead.
+# In progress, but the worker's lease has expired.
 LEASE_LAPSED = and_(
     ai_tasks.c.status == AiStatus.IN_PROGRESS, ai_tasks.c.leased_until <= bindparam("now", type_=UtcDateTime)
 )
@@ -199,7 +199,7 @@ SELECT_WAITING = select(ai_tasks).where(
     is_for_agent(bindparam("agent", type_=String)),
 )
 SELECT_OLDEST = SELECT_WAITING.order_by(ai_tasks.c.assigned_at, ai_tasks.c.id).limit(bindparam("most"))
-# Nobody's word is missing, by these words as `json.dumps` writes them; whoever takes one looks again with `guard`.
+# No approval is missing, matched against the JSON text that `json.dumps` writes; taking one checks `guard` again.
 IS_CLEARED = or_(
     ai_tasks.c.mode != AiMode.EXECUTE,
     ai_tasks.c.guardrails.contains('"requiresHumanApproval": false'),
@@ -220,15 +220,15 @@ SELECT_NEXT = (
 
 
 def list_waiting_work(mine: PersonTransaction, agent: str, now: datetime, limit: int) -> Sequence[AiTask]:
-    """What waits for the agent, the oldest first."""
+    """The work that waits for the agent, the oldest first."""
     rows = mine.connection.execute(SELECT_OLDEST, {**_agent_parameters(mine, agent, now), "most": limit})
     return [ai_task_from_row(row) for row in rows.mappings()]
 
 
 def lock_next_work(mine: PersonTransaction, agent: str, now: datetime, passed: Sequence[str]) -> AiTask | None:
-    """The most pressing of what can be begun, and of those the oldest, held until the transaction ends.
+    """The startable work with the highest priority, the oldest of equals, locked until the transaction ends.
 
-    What another one holds at this moment is not waited for. `passed` are left out.
+    It skips work that another transaction has locked, and the ids in `passed`.
     """
     row = (
         mine.connection.execute(SELECT_NEXT, {**_agent_parameters(mine, agent, now), "passed": list(passed)})
@@ -258,7 +258,7 @@ def ai_task_stats(mine: PersonTransaction, zone: str | None = None) -> AiTaskSta
     by_status, by_mode, by_type, by_agent = (dict(sorted(counter.items())) for counter in counted)
     completed, failed = by_status.get(AiStatus.COMPLETED, 0), by_status.get(AiStatus.FAILED, 0)
     done_today = and_(IS_COMPLETED, _is_today(mine, ai_tasks.c.completed_at, zone))
-    # A piece that has failed is not changed any more until it is assigned again.
+    # Failed work does not change until it is assigned again, so `updated_at` is the time of the failure.
     failed_today = and_(IS_FAILED, _is_today(mine, ai_tasks.c.updated_at, zone))
     late = and_(ai_tasks.c.due_at < mine.now, ai_tasks.c.status.in_(OPEN_STATUSES))
     found = mine.connection.execute(

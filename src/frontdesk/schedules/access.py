@@ -18,7 +18,7 @@ from frontdesk.schedules.model import OwnerFilter
 
 
 def is_agent_calling(caller: Caller) -> bool:
-    """Whether the agent itself calls, most likely in a turn, and no program on its behalf.
+    """Whether the agent itself calls, most likely in a turn, and not a program on its behalf.
 
     A program that runs an agent's prompts names the agent in the call's arguments.
     """
@@ -31,7 +31,7 @@ def is_schedules_admin(caller: Caller) -> bool:
 
 
 def require_read(caller: Caller) -> None:
-    """Refuse a credential without the scope."""
+    """Raise `Denied` if the credential lacks the scope."""
     if not is_schedules_admin(caller):
         require_scope(caller, SCHEDULES_READ)
 
@@ -42,11 +42,11 @@ def require_write(caller: Caller) -> None:
 
 
 def owner_filter(caller: Caller) -> OwnerFilter:
-    """Whose schedules the caller may see and change; an admin those of all owners.
+    """The owners whose schedules the caller may see and change; all owners for an admin.
 
-    With an agent and a user, those of this user for the agent, and where the request or its credential named the
-    agent, also those of no user. An agent that was only a default neither hides a user's schedules from them, nor
-    gives a right to those of others.
+    With an agent and a user, these are this user's schedules for the agent. If the request or its credential named the
+    agent, they include the agent's schedules without a user. An agent that was only a default neither hides a user's
+    schedules from them, nor gives a right to other users' schedules.
     """
     if is_schedules_admin(caller):
         return OwnerFilter()
@@ -61,16 +61,16 @@ def owner_filter(caller: Caller) -> OwnerFilter:
 
 
 def owner_filter_for_turn(caller: Caller) -> OwnerFilter:
-    """Whose schedules an agent sees and cancels in a turn: those of the person that the turn is for.
+    """The owners whose schedules an agent sees and cancels in a turn: the person that the turn is for.
 
-    Schedules of no user belong to calls from this machine, whose user is `local` in an editor.
+    Schedules without a user belong to calls from this machine, whose user is `local` in an editor.
     """
     person = caller.user_id or LOCAL_USER
     return OwnerFilter(caller.agent_id, person, include_unowned=person == LOCAL_USER)
 
 
 def owner_filter_for_agent(caller: Caller, agent_id: str | None) -> OwnerFilter:
-    """What the caller may see, of one agent."""
+    """The schedules of one agent that the caller may see."""
     found = owner_filter(caller)
     if agent_id is None:
         return found
@@ -88,12 +88,12 @@ def can_see(caller: Caller, agent_id: str, user_id: str | None) -> bool:
 
 
 def can_act_for(caller: Caller, agent_id: str) -> bool:
-    """Whether the caller may schedule for the agent: its own, or any where the credential is for any and names none."""
+    """Whether the caller may schedule for this agent: its own, or any if its credential is for all agents."""
     return is_schedules_admin(caller) or caller.agent_id == agent_id or (caller.any_agent and not names_agent(caller))
 
 
 def require_acting_for(caller: Caller, agent_id: str) -> None:
-    """Refuse to schedule for an agent that is not the caller's own."""
+    """Raise `Denied` if the agent is not the caller's own."""
     if can_act_for(caller, agent_id):
         return
     own = f"you speak for agent '{caller.agent_id}'" if caller.agent_id else "you speak for no agent"
@@ -101,5 +101,5 @@ def require_acting_for(caller: Caller, agent_id: str) -> None:
 
 
 def require_schedules_admin(caller: Caller, what: str) -> None:
-    """Refuse callers who may not see or change everybody's schedules."""
+    """Raise `Denied` if the caller may not see or change everybody's schedules."""
     rights.require_operator_or_granted(caller, SCHEDULES_ADMIN, what)

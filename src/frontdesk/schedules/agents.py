@@ -35,8 +35,10 @@ KeepsConversation = Callable[[str, str, str], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class ConversationChooser:
-    """Chooses the conversation of a schedule. A person's prompts stay in their own, as anyone in a conversation can ask
-    the agent about it.
+    """Chooses the conversation of a schedule.
+
+    A person's prompts stay in that person's own conversation, because anyone in a conversation can ask the agent about
+    it.
     """
 
     host: AgentHost
@@ -44,7 +46,7 @@ class ConversationChooser:
     keeps_conversation: KeepsConversation
 
     async def choose(self, new: ScheduleDefinition, wanted: str | None) -> str | None:
-        """The conversation for a schedule; None is the agent's first, which belongs to no person."""
+        """The conversation for a schedule; None means the agent's first, which belongs to no person."""
         if wanted is not None:
             await self._check(new, wanted)
             return wanted
@@ -53,7 +55,7 @@ class ConversationChooser:
     async def _check(self, new: ScheduleDefinition, wanted: str) -> None:
         if new.user_id is None:
             known = {found.id for found in await self.host.conversations(new.agent_id, MAX_CONVERSATIONS, None)}
-            # A person's conversation is for that person, and not for all who may see the agent's own.
+            # Only that person may see the conversation, not everybody who may see the agent's own.
             if await self.sessions.is_a_persons(new.agent_id, wanted):
                 known.discard(wanted)
         else:
@@ -88,7 +90,7 @@ UploadTool = Callable[[str, str | None], Awaitable[tuple[str, str | None]]]
 
 @dataclass(frozen=True, slots=True)
 class ScheduleHost:
-    """The agent host for schedules; `upload` is None where it takes no tools, `keyed` whether we have its key."""
+    """The agent host for schedules; `upload` is None if it takes no tools, `keyed` whether we have its key."""
 
     host: AgentHost
     address: str | None
@@ -96,7 +98,7 @@ class ScheduleHost:
     keyed: bool
 
     async def validate(self, agent_id: str) -> None:
-        """Raise `Invalid` for an agent that the host does not know."""
+        """Raise `Invalid` if the host does not know the agent."""
         try:
             found = await self.host.find(agent_id)
         except Unavailable as error:
@@ -124,7 +126,7 @@ class ScheduleHost:
     async def upload_tool(
         self, caller: Caller, source_code: str, name: str | None = None, description: str | None = None
     ) -> UploadedHostTool:
-        """Give the host a tool made of Python source, named after its function; `name` is for the log."""
+        """Upload a tool made of Python source to the host, named after its function; `name` is for the log."""
         require_write(caller)
         log.info("tool_upload", name=name, request_id=caller.request_id)
         if not caller.keyless and not is_schedules_admin(caller):
@@ -152,12 +154,12 @@ LOCAL_SCOPE = "local"
 SCOPE = re.compile(r"(user|key|agent):\S.{0,199}|local")
 KEY_PREFIX = "key:"
 
-# Raises for an agent that the host does not know.
+# Raises an error if the host does not know the agent.
 ValidateAgent = Callable[[str], Awaitable[None]]
 
 
 class DefaultAgents:
-    """Default agents. Each caller has a scope of its own; only an admin sets the default of another scope."""
+    """Default agents by scope. Each caller has its own scope; only an admin sets the default of another scope."""
 
     def __init__(
         self,
@@ -177,7 +179,7 @@ class DefaultAgents:
         return await self._infer(caller)
 
     async def _infer(self, caller: Caller) -> InferredAgent:
-        """The caller's agent; else a default for which the caller may schedule; else the fallback for any caller."""
+        """The caller's agent; else a default that the caller may schedule for; else the fallback for all callers."""
         if rights.names_agent(caller):
             return self._inferred(caller.agent_id, caller.source)
         own = scope_of(caller)
@@ -249,7 +251,7 @@ def scope_of(caller: Caller) -> str | None:
     if caller.user_id is not None:
         return f"user:{caller.user_id}"
     if caller.credential_id is not None and caller.credential_id.startswith(KEY_PREFIX):
-        # In a turn that is limited by other credentials too, those follow.
+        # In a turn that other credentials limit too, their ids follow.
         return caller.credential_id.split()[0]
     if rights.names_agent(caller):
         return f"agent:{caller.agent_id}"

@@ -1,6 +1,6 @@
-"""The queue of each agent: when it is due, and how a worker claims runs from it.
+"""Stores the queue of each agent: when it is due, and how a worker claims runs from it.
 
-A claim fires schedules, starts runs again that wait for a retry, and takes over those of lost workers.
+A claim starts runs of due schedules, restarts runs that wait for a retry, and takes over runs of lost workers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,8 +80,8 @@ LOWER_DUE = per_dialect(_build_lower_due)
 
 
 def lower_due(connection: Connection, due: Mapping[str, int | None], now_us: int) -> None:
-    """Have workers look at these queues by these times, or None; the queues are locked until the transaction ends."""
-    # In order, so that two transactions that lock the same queues do not wait for each other.
+    """Make these queues due by these times, if given, and lock them until the transaction ends."""
+    # In sorted order, so that two transactions that lock the same queues cannot deadlock.
     rows = [{"name": name, "serial": not name.endswith(PARALLEL_SUFFIX), "due_us": due[name]} for name in sorted(due)]
     connection.execute(LOWER_DUE[connection.dialect.name], rows)
     soonest = min((at for at in due.values() if at is not None), default=None)
@@ -90,7 +90,7 @@ def lower_due(connection: Connection, due: Mapping[str, int | None], now_us: int
 
 
 def owned_by(table: Table, whose: OwnerFilter) -> list[ColumnElement[bool]]:
-    """The conditions for rows of schedules or runs that belong to these owners."""
+    """The conditions for schedules or runs that belong to these owners."""
     found: list[ColumnElement[bool]] = []
     if whose.agent_id is not None:
         found.append(table.c.agent_id == whose.agent_id)
@@ -112,7 +112,7 @@ END_SCHEDULES = (
     .where(schedules.c.intended_us.is_(None))
     .values(state=ScheduleState.ENDED.value, updated_us=NOW)
 )
-# A schedule keeps its last time while that run is under way, and is written once, when it is over.
+# A schedule keeps its last time during that run; when the run is over, this writes the end.
 END_AFTER_LAST_RUN = BatchUpdate(
     schedules,
     ["id", "intended_us"],
@@ -128,7 +128,7 @@ END_AFTER_LAST_RUN = BatchUpdate(
 
 
 def end_schedules(connection: Connection, ids: Sequence[int], now_us: int) -> None:
-    """End those of these schedules that will not fire again."""
+    """End the schedules among these that will not fire again."""
     if ids:
         connection.execute(END_SCHEDULES, {"ids": ids, "now": now_us})
 
@@ -161,7 +161,7 @@ RUNNING_RUNS = ACTIVE_RUNS.where(IS_RUNNING)
 
 
 def occurrence_of(row: Row[Any], **changed: Any) -> Occurrence:  # noqa: ANN401 - fields of `Occurrence`
-    """A run as it is stored, with what was just changed."""
+    """A run from its row, with the changed fields."""
     now: dict[str, Any] = {
         "attempt": row.attempt,
         "fence": row.fence,
@@ -169,7 +169,7 @@ def occurrence_of(row: Row[Any], **changed: Any) -> Occurrence:  # noqa: ANN401 
         "started_us": row.started_us or 0,
         **changed,
     }
-    # A schedule keeps its last time while that run is under way.
+    # A schedule keeps its last time during that run.
     next_us = None if row.next_us == row.intended_us else row.next_us
     return Occurrence(
         id=row.id,
@@ -196,7 +196,7 @@ def occurrence_of(row: Row[Any], **changed: Any) -> Occurrence:  # noqa: ANN401 
 
 
 class DueSchedule(NamedTuple):
-    """The first schedule of a queue. A tuple, as thousands a second are made straight from rows."""
+    """The first schedule of a queue. It is a tuple, because thousands a second are made directly from rows."""
 
     id: int
     lane: str
@@ -224,8 +224,8 @@ class DueSchedule(NamedTuple):
     scopes: str | None
 
 
-# A rule that this machine cannot read, as one in a zone that it does not know, is tried again after this time: soon, as
-# another machine may read it.
+# A rule that this machine cannot read, for example in an unknown zone, is tried again after this time. It is short,
+# because another machine may be able to read it.
 UNREADABLE_PAUSE_US = 60 * SECOND
 # An unknown rule, zone or choice, or a time beyond the calendar.
 UNREADABLE_ERRORS = (Invalid, ValueError, LookupError, ArithmeticError)
@@ -237,7 +237,7 @@ THOUSAND = literal_column("1000", BigInteger)
 DELIVERY_ID_SUFFIX = (
     cast(schedules.c.id, String) + literal_column("'-'", String) + cast(schedules.c.intended_us // THOUSAND, String)
 )
-# The run of a schedule's next intended time, as it begins.
+# The values of the run of a schedule's next intended time, when it starts.
 RUN_ON_TIME: dict[str, Any] = {
     "id": literal_column("'run-'", String) + DELIVERY_ID_SUFFIX,
     "schedule_id": schedules.c.id,
@@ -275,11 +275,11 @@ START_LATE = per_dialect(_build_start_late)
 STARTED_NOW = select(occurrences.c.id).where(
     one_of(occurrences.c.id, "ids"), occurrences.c.owner == bindparam("me"), occurrences.c.created_us == NOW, IS_RUNNING
 )
-# Started by a clock that was ahead, and over.
+# Runs that a clock that was ahead started, and that are over.
 STARTED_BY_FAST_CLOCK = select(occurrences.c.id).where(
     one_of(occurrences.c.id, "ids"), occurrences.c.created_us > bindparam("soon"), occurrences.c.ended_us.is_not(None)
 )
-# A run whose time a clock that was ahead had reached before comes again, so much later.
+# If a clock that was ahead already started the run of this time, it starts again this much later.
 SET_BACK_SHIFT_US = 1000
 MAX_SET_BACKS = 5
 FIRED_COLUMNS = {"fired": schedules.c.fired + literal_column("1"), "last_us": NOW}
@@ -315,7 +315,7 @@ class FireBatch:
     )
 
     def add(self, head: DueSchedule) -> None:
-        """Take in a due schedule; one whose rule cannot be read here does not stop the others."""
+        """Add a due schedule; a rule that cannot be read here does not stop the others."""
         try:
             self._add(head)
         except UNREADABLE_ERRORS:
@@ -323,7 +323,7 @@ class FireBatch:
             self.pass_over.append((head.id, head.intended_us, self.context.now_us + UNREADABLE_PAUSE_US))
 
     def _add(self, head: DueSchedule) -> None:
-        """One run at most, and one record of the fires that were skipped."""
+        """Add at most one run, and one record for all skipped fires."""
         now_us = self.context.now_us
         trigger = Trigger(KINDS_BY_VALUE[head.kind], head.value, head.zone, head.start_us, head.end_us, head.jitter_s)
         policy = _cached_policy(head.overlap, head.misfire, head.max_late_s, head.attempts)
@@ -351,7 +351,7 @@ class FireBatch:
         self.heads[head.id] = head
 
     def write(self, connection: Connection) -> list[Occurrence]:
-        """Write what was added; returns the runs that begin, without those that had begun before."""
+        """Write what was added; returns the runs that start, without those that had started before."""
         now_us, dialect = self.context.now_us, connection.dialect.name
         common = {"me": self.context.owner, "until": now_us + self.context.lease_us, "now": now_us}
         begun = 0
@@ -378,7 +378,7 @@ class FireBatch:
         return set(connection.execute(STARTED_NOW, found).scalars())
 
     def _again_after_set_back(self, connection: Connection) -> bool:
-        """Start recurring runs a moment later where a clock that was ahead had started them at these times."""
+        """Start recurring runs a moment later if a clock that was ahead had already started them at these times."""
         ours = self._ours(connection)
         left = [one.id for one in self.claimed if one.id not in ours and one.recurring]
         soon = self.context.set_back_us + CLOCK_SLACK_US
@@ -400,7 +400,7 @@ class FireBatch:
         return True
 
     def _undo(self, connection: Connection, before: set[int]) -> None:
-        """These schedules had fired before, and that does not count again."""
+        """Undo the count for schedules that had already fired at these times."""
         kept = before.intersection(self.kept)
         SKIP_TO_NEXT_FIRE.execute(connection, [(number, None, None) for number in sorted(kept)], {})
         if counted := sorted(before - kept):
@@ -462,7 +462,7 @@ def _run_row(head: DueSchedule, intended_us: int, context: ClaimContext) -> dict
 
 
 def _skipped_row(head: DueSchedule, skipped: SkippedFires, context: ClaimContext) -> dict[str, Any]:
-    """One record for all fires that were skipped together, under the first of them."""
+    """One record for all fires that were skipped together, with the time of the first."""
     reason = skipped.reason
     if skipped.count > 1:
         reason = f"{reason} ({skipped.count} of them, until {from_us(skipped.last_us).isoformat()})"
@@ -504,7 +504,7 @@ ADD_LOST_ATTEMPT = insert(attempts)
 
 @dataclass(slots=True)
 class RetryBatch:
-    """What to write for runs that had begun before: those that start again, and those that are given up."""
+    """The writes for runs that had started before: those that start again, and those that are given up."""
 
     context: ClaimContext
     claimed: list[Occurrence] = field(default_factory=list[Occurrence])
@@ -569,7 +569,7 @@ def _lost_attempt_row(row: Row[Any], now_us: int) -> dict[str, Any]:
     return {"occurrence_id": row.id, **attempt}
 
 
-# A queue that gives nothing to run makes room for another one.
+# A queue that has nothing to run leaves its place for another queue, so claiming takes several rounds.
 CLAIM_ROUNDS = 4
 DUE_QUEUES = (
     select(lanes.c.name, lanes.c.serial)
@@ -606,9 +606,10 @@ HOLD_QUEUES = update(lanes).where(one_of(lanes.c.name, "names")).values(due_us=b
 
 
 def claim_runs(connection: Connection, context: ClaimContext) -> list[Occurrence]:
-    """Claim due runs, for as many places as the worker has.
+    """Claim due runs, up to the number of free places of the worker.
 
-    Due queues are locked, oldest first, and each gives one run at most. What other workers have locked is skipped.
+    Due queues are locked, oldest first, and each gives at most one run. Queues that other workers have locked are
+    skipped.
     """
     claimed: list[Occurrence] = []
     due = _due_queues(context.request.whose)
@@ -635,7 +636,7 @@ def _due_queues(whose: OwnerFilter) -> Select[Any, Any]:
 
 
 def _claim_from_queues(connection: Connection, context: ClaimContext, found: dict[str, bool]) -> list[Occurrence]:
-    """Do one thing in each queue, so that one run at most holds it."""
+    """Do one thing in each queue, so that at most one run holds it."""
     firing, repeating = FireBatch(context), RetryBatch(context)
     rest: list[tuple[str, int | None]] = []
     seen: set[str] = set()
@@ -657,7 +658,7 @@ def _claim_from_queues(connection: Connection, context: ClaimContext, found: dic
 def _decide_queues(
     connection: Connection, found: dict[str, bool], firing: FireBatch, repeating: RetryBatch
 ) -> list[tuple[str, int | None]]:
-    """Decide about the queues that have a run under way, or are due later than it seemed."""
+    """Decide about the queues that have an active run, or that are due later than expected."""
     context, names = firing.context, {"names": list(found)}
     rows: dict[str, list[Row[Any]]] = {}
     for row in connection.execute(RUNS_IN_QUEUES, names):

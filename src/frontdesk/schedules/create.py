@@ -53,7 +53,7 @@ MAX_SCHEDULES_OF_RUN = 3
 
 @dataclass(frozen=True, slots=True)
 class CurrentRun:
-    """A run that an agent has under way: its delivery id, and whether its schedule repeats by itself."""
+    """A run that an agent is working on: its delivery id, and whether its schedule is recurring."""
 
     delivery_id: str
     schedule_id: int
@@ -61,12 +61,12 @@ class CurrentRun:
 
 
 def is_recurring(trigger: Trigger, max_repetitions: int | None) -> bool:
-    """Whether it may fire more than once; an interval that fires once is a delay."""
+    """Whether the trigger may fire more than once; an interval that fires once is a delay."""
     return trigger.kind is not TriggerKind.ONCE and max_repetitions != 1
 
 
 def check_may_schedule(runs: Sequence[CurrentRun], made: int, *, recurring: bool) -> None:
-    """Refuse what an agent must not schedule during these runs; `made` is how many schedules they made already."""
+    """Raise an error if an agent must not schedule this during these runs; `made` counts the schedules they made."""
     again = next((run for run in runs if run.recurring), None)
     if recurring and again is not None:
         raise Conflict(
@@ -80,7 +80,7 @@ def check_may_schedule(runs: Sequence[CurrentRun], made: int, *, recurring: bool
 
 
 def check_may_start_run(runs: Sequence[CurrentRun]) -> None:
-    """Refuse that a run starts another run, which could go on for ever."""
+    """Raise an error if a run would start another run, because that could go on forever."""
     if runs:
         raise Conflict(
             f"This is a scheduled run of schedule {runs[0].schedule_id}, and a run cannot start another; "
@@ -105,7 +105,7 @@ class ScheduleLimits:
             raise Invalid(f"The prompt has {len(prompt)} characters; at most {self.longest_prompt} are allowed")
 
     def check_pace(self, trigger: Trigger, max_repetitions: int | None) -> None:
-        """Refuse a rule with two fires too close together."""
+        """Raise `Invalid` if two fires of the rule are too close together."""
         closest = closest_fires_s(trigger)
         if is_recurring(trigger, max_repetitions) and closest < self.shortest_s:
             raise Invalid(
@@ -125,14 +125,14 @@ BARE_NUMBER = (
     '"in 10 minutes" or "every 10 minutes"'
 )
 LONGEST_RULE = 500
-# `9am`, `17:30` and `24.12.2026` are clear; other single words with figures are rules, or mistakes in a rule.
+# `9am`, `17:30` and `24.12.2026` are clear; other single words with digits are rules, or mistakes in a rule.
 PLAIN_FIGURES = re.compile(
     r"\d{1,2}([:.]\d{2})?[ap]\.?m\.?|\d{1,2}:\d{2}(:\d{2})?|\d{1,2}([./-])\d{1,2}\3\d{4}|\d{1,2}\.\d{1,2}\.|"
     r"\d{4}([/-])\d{1,2}\4\d{1,2}",
     re.IGNORECASE,
 )
 NUMBER = re.compile(r"[+-]?[\d.,]+")
-# What each kind of rule is, and the parameter that takes it.
+# A description of each kind of rule, and the parameter for it.
 KIND_PARAMETERS = {
     TriggerKind.ONCE: ("is one moment", "time"),
     TriggerKind.CRON: ("repeats by the calendar", "cron"),
@@ -145,26 +145,26 @@ RuleParser = Callable[[str, str | None, int], "ParsedRule"]
 
 
 class MissingRule(Invalid):
-    """The request has no rule; the message is PromptYoSelf's, and interfaces with more fields name theirs."""
+    """The request has no rule; the message is PromptYoSelf's, and interfaces with more fields replace it."""
 
     def __init__(self) -> None:
         super().__init__(NO_RULE)
 
 
 class OtherRuleKind(Invalid):
-    """The words are a rule of another kind than the field's."""
+    """The words mean another kind of rule than the field takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedRule:
-    """A parsed rule, with the plain words in which it was given, if any."""
+    """A parsed rule, with the plain words that it was parsed from, if any."""
 
     trigger: Trigger
     words: str | None = None
 
 
 def parse_rule(request: RuleRequest, now_us: int) -> ParsedRule:
-    """Parse a rule with its bounds and jitter; refuse one that would never run."""
+    """Parse a rule with its bounds and jitter; raises an error if it would never fire."""
     parsed = _parse_one_rule(request, now_us)
     if request.end_at and parsed.trigger.end_us is not None:
         raise Invalid("The words say already when it ends; leave end_at out, or those words")
@@ -199,7 +199,7 @@ def _count_steps_from_start(trigger: Trigger) -> Trigger:
 
 
 def check_fires(trigger: Trigger, now_us: int) -> Trigger:
-    """Refuse a rule that never fires, or whose jitter reaches the next fire."""
+    """Raise an error if a rule never fires, or if its jitter reaches the next fire."""
     if first_fire(trigger, now_us) is None:
         raise Invalid("It would never run: its end comes before its first run; move the end, or leave it out")
     if trigger.jitter_s and trigger.jitter_s >= closest_fires_s(trigger):
@@ -239,7 +239,7 @@ def _parse_one_rule(request: RuleRequest, now_us: int) -> ParsedRule:
 
 
 def _accept_any_kind(parse: RuleParser) -> RuleParser:
-    """Where a caller accepts any kind of rule, accept words for another kind than the field's."""
+    """Also accept words for another kind of rule than the field's, if the caller accepts any kind."""
 
     def read_any(text: str, zone: str | None, now_us: int) -> ParsedRule:
         try:
@@ -292,7 +292,7 @@ def _parse_any(text: str, zone: str | None, now_us: int) -> ParsedRule:
 def _parse_exact_or_words(
     text: str, zone: str | None, now_us: int, kind: TriggerKind, exact: Callable[[], Trigger]
 ) -> ParsedRule:
-    """Parse a rule of this kind, or else words for one; where both fail, the error is that of the rule."""
+    """Parse a rule of this kind, or words for one; if both fail, raise the error of the rule."""
     try:
         return ParsedRule(exact())
     except Invalid:
@@ -303,7 +303,7 @@ def _parse_exact_or_words(
 
 
 def _require_kind(found: Trigger, kind: TriggerKind, text: str) -> Trigger:
-    """Refuse words that mean another kind of rule than the field's."""
+    """Raise an error if the words mean another kind of rule than the field takes."""
     if found.kind is not kind:
         what, name = KIND_PARAMETERS[found.kind]
         raise OtherRuleKind(f'"{text}" {what}. Give it as {name}, not as {KIND_PARAMETERS[kind][1]}')
@@ -311,7 +311,7 @@ def _require_kind(found: Trigger, kind: TriggerKind, text: str) -> Trigger:
 
 
 def is_bare_number(text: str) -> bool:
-    """A number, with or without a unit, is never parsed as words, so that a mistake in one gets the right error."""
+    """Whether this is a number, with or without a unit. It is never parsed as words, so errors are about numbers."""
     return text[:1] in "+-0123456789" and len(text.split()) == 1 and PLAIN_FIGURES.fullmatch(text) is None
 
 
@@ -376,7 +376,7 @@ def _changed_rule(was: ScheduleDefinition, change: ScheduleChange, now_us: int) 
         return ParsedRule(was.trigger, was.words)
     old = was.trigger
     if any((change.time, change.cron, change.every, change.when)):
-        # A new time has a zone only if one is given with it; a new rule stays in the zone of the old one.
+        # A new time has only a zone that is given with it; a new rule stays in the zone of the old one.
         zone = change.zone or (None if change.time else old.zone)
         parsed = parse_rule(replace(change, zone=zone, start_at=None, end_at=None, jitter=None), now_us)
         parsed = replace(parsed, trigger=_keep_end_and_jitter(parsed.trigger, old))
@@ -388,7 +388,7 @@ def _changed_rule(was: ScheduleDefinition, change: ScheduleChange, now_us: int) 
 
 
 def _keep_end_and_jitter(new: Trigger, old: Trigger) -> Trigger:
-    """A new rule keeps the end of the old one, unless its words have an end, and the jitter."""
+    """The new rule with the jitter of the old one, and with its end unless the new words have an end."""
     if new.kind is TriggerKind.ONCE:
         return new
     return replace(new, end_us=old.end_us if new.end_us is None else new.end_us, jitter_s=old.jitter_s)

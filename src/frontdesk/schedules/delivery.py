@@ -16,7 +16,7 @@ from frontdesk.schedules.model import DeliverRun, DeliveryFailed, Occurrence, fo
 
 
 def compose_prompt(occurrence: Occurrence, now_us: int) -> str:
-    """The text that the agent receives: a header that says what this is, then the schedule's prompt."""
+    """The text that the agent receives: a header that explains it, then the schedule's prompt."""
     return f"[{' '.join(_prompt_header(occurrence, now_us))}]\n\n{occurrence.prompt}"
 
 
@@ -42,20 +42,20 @@ def _describe_repetition(occurrence: Occurrence) -> str:
 
 ANSWER_BYTES = 64 * 1024
 TRUNCATED = "\n[The rest was left out]"
-# A busy agent is tried again soon; one that waits for an approval will not be ready so soon.
+# A busy agent is tried again soon; an agent that waits for an approval takes longer.
 BUSY_SECONDS = 2.0
 APPROVAL_SECONDS = 60.0
-# A credential without any of these scopes has no agent prompted any more.
+# A credential needs one of these scopes to have an agent prompted.
 SCHEDULING_SCOPES = frozenset({SCHEDULES_WRITE, SCHEDULES_ADMIN, INSTALLATION_ADMIN})
 
 
 def make_deliver(
     host: AgentHost, authorities: AuthorityService | None = None, clock: Callable[[], int] = now_us
 ) -> DeliverRun:
-    """A function that delivers one run to the host, and returns the agent's answer once its turn has ended.
+    """A function that delivers one run to the host, and returns the agent's answer after the turn.
 
-    A run acts with the rights that the credentials behind its schedule have now; without `authorities`, with those
-    that were stored. Where it is cancelled, it ends the turn first.
+    A run acts with the present rights of the credentials behind its schedule; without `authorities`, with the stored
+    rights. If it is cancelled, it ends the turn first.
     """
 
     async def deliver(occurrence: Occurrence) -> str | None:
@@ -67,7 +67,7 @@ def make_deliver(
                 async for event in events:
                     turn.add_event(event)
         except FrontdeskError as error:
-            # Cancelled in the middle of a query, the database seems to fail; the cancellation is what counts.
+            # A query that is cancelled midway looks like a database failure; the cancellation is what counts.
             await checkpoint_if_cancelled()
             raise turn.failure_of(error) from error
         return turn.answer()
@@ -97,7 +97,7 @@ def prompt_of(occurrence: Occurrence, at_us: int) -> Prompt:
 
 
 class AnswerText:
-    """Collects an agent's answer, cut to `ANSWER_BYTES`, with a blank line where the agent called a tool."""
+    """Collects an agent's answer, cut to `ANSWER_BYTES`, with a blank line after tool calls."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -118,7 +118,7 @@ class AnswerText:
 
     @property
     def text(self) -> str | None:
-        """The answer, or None where the agent wrote nothing."""
+        """The answer, or None if the agent wrote nothing."""
         whole = "".join(self._parts)
         if self._size <= ANSWER_BYTES:
             return whole.strip() or None
@@ -152,7 +152,7 @@ class DeliveryTurn:
                 return
 
     def answer(self) -> str | None:
-        """The agent's answer after the end of the turn; raises `DeliveryFailed` where the turn failed."""
+        """The agent's answer after the end of the turn; raises `DeliveryFailed` if the turn failed."""
         if not self._stop.is_broken:
             return self._answer.text
         if self._stop is StopReason.CANCELLED:
@@ -166,7 +166,7 @@ class DeliveryTurn:
         raise self._undelivered(failed.message, permanent=permanent, retry_after=failed.retry_after)
 
     def failure_of(self, error: FrontdeskError) -> DeliveryFailed:
-        """The failure of a turn that the host refused, or broke off."""
+        """The failure of a turn that the host refused or broke off."""
         text = error.public_message
         match error:
             case PendingApproval():
@@ -181,6 +181,6 @@ class DeliveryTurn:
     def _undelivered(
         self, text: str, *, permanent: bool = False, counted: bool = True, retry_after: float | None = None
     ) -> DeliveryFailed:
-        # An earlier doubt stays until a turn has begun that could look into it.
+        # An earlier doubt stays until a turn has started that could check it.
         doubt = self._started or self.occurrence.in_doubt
         return DeliveryFailed(text, permanent=permanent, counted=counted, retry_after=retry_after, in_doubt=doubt)

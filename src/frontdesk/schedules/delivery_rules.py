@@ -26,7 +26,7 @@ from frontdesk.text import storable
 
 
 class RunLease(NamedTuple):
-    """Who holds a run, and until when; a renewal makes it another lease."""
+    """The owner of a run, and the end of its lease; a renewal makes a new lease."""
 
     id: str
     owner: str | None
@@ -34,12 +34,12 @@ class RunLease(NamedTuple):
 
 
 class LeaseWatch:
-    """Finds the leases that nobody renews, by watching them on a clock that nobody sets.
+    """Finds leases that nobody renews, by watching them on the monotonic clock.
 
-    A lease past its end may only look lost: the clock was set, or the database was away and nobody could renew it. A
+    A lease past its end may only look lost: the clock was set, or the database was down and nobody could renew it. A
     living owner renews within a third of a lease's length, and soon after the database answers again. So a lease is
-    abandoned when it was seen unchanged for two thirds of its length, in looks that are at most a third apart. A
-    longer silence, of the database or of this watch, starts the count again.
+    abandoned if it was seen unchanged for two thirds of its length, in looks that are at most a third apart. A longer
+    silence of the database or of this watch restarts the count.
     """
 
     def __init__(self, lease_us: int, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -49,7 +49,7 @@ class LeaseWatch:
         self._first_seen_us: dict[RunLease, int] = {}
 
     def observe(self, leases: Iterable[RunLease]) -> set[RunLease]:
-        """Take in all leases that others hold now; return the abandoned ones."""
+        """Record all leases that others hold now; return the abandoned ones."""
         now_us = self._now_us()
         before = self._first_seen_us if self._is_recent(now_us) else {}
         self._first_seen_us = {lease: before.get(lease, now_us) for lease in leases}
@@ -72,8 +72,8 @@ class LeaseWatch:
 class ClaimRequest:
     """How many runs to claim, of which owners, and what the worker knows of other workers.
 
-    `dead_owners` are workers that no longer exist. `is_abandoned` tells whether an expired lease is lost, or its
-    owner may be about to renew it. With `due_by_us`, nothing that is due later is claimed.
+    `dead_owners` are workers that no longer exist. `is_abandoned` tells whether an expired lease is lost, or may still
+    be renewed. With `due_by_us`, nothing that is due later is claimed.
     """
 
     places: int
@@ -87,7 +87,8 @@ class ClaimRequest:
 class SettledRun:
     """How an attempt ended.
 
-    A run that waits for another attempt waits for `wait_us`; an attempt that is not `counted` does not use one up.
+    `wait_us` is the time until the next attempt, if there is one; an attempt that is not `counted` does not use up a
+    retry.
     """
 
     occurrence: Occurrence
@@ -106,8 +107,9 @@ class SettledRun:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What one transaction did: `recorded` are the ends that this worker could still record, `next_us` when to look
-    again.
+    """The result of one transaction.
+
+    `recorded` are the ends that this worker could still record, `next_us` is when to look again.
     """
 
     now_us: int
@@ -116,16 +118,16 @@ class StepResult:
     next_us: int | None
 
 
-# Of the runs that may overlap, so many at once, so that one agent cannot take every place.
+# At most this many overlapping runs at a time, so that one agent cannot take every place.
 MAX_PARALLEL_RUNS = 8
-# A run whose worker is lost each time is given up.
+# A run whose worker is lost this many times is given up.
 MAX_LOST = 25
 # Clocks of two machines differ by less than this.
 CLOCK_SLACK_US = 10 * SECOND
 
 
 class QueueAction(Enum):
-    """What to do in a queue. FIRE: run its first due schedule. REST: do nothing before the given time."""
+    """The next step in a queue. FIRE: run its first due schedule. REST: do nothing before the given time."""
 
     TAKE_OVER = 1
     START = 2
@@ -137,7 +139,7 @@ class QueueAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ActiveRun:
-    """A run of the queue that has not ended; a running one is leased until `time_us`, a waiting one due from it on."""
+    """A run of the queue that has not ended; `time_us` is when a running run's lease ends, or a waiting run is due."""
 
     id: str
     standing: RunStatus
@@ -151,7 +153,7 @@ class ActiveRun:
 
 @dataclass(frozen=True, slots=True)
 class QueueDecision:
-    """What to do, with which run; or until when to do nothing."""
+    """What to do, and with which run; or until when to do nothing."""
 
     action: QueueAction
     id: str = ""
@@ -160,9 +162,9 @@ class QueueDecision:
 
 @dataclass(frozen=True, slots=True)
 class ClaimContext:
-    """The worker that claims, and the time: `held` are the runs that it has under way or is about to settle.
+    """The claiming worker, and the time: `held` are the runs that it is delivering or about to settle.
 
-    A run that began after `set_back_us` and is over was started by a clock that was ahead.
+    A run that started after `set_back_us` and is over was started by a clock that was ahead.
     """
 
     request: ClaimRequest
@@ -174,7 +176,7 @@ class ClaimContext:
 
     def is_abandoned(self, one: ActiveRun) -> bool:
         if one.owner == self.owner:
-            # The database claimed it, and this worker never got the answer.
+            # The database claimed it, but this worker never got the answer.
             return one.id not in self.held
         if one.owner in self.request.dead_owners:
             return True
@@ -182,7 +184,7 @@ class ClaimContext:
         return over and self.request.is_abandoned(RunLease(one.id, one.owner, one.time_us))
 
     def next_check_us(self, lease_until_us: int) -> int:
-        """When to look at a running run again: never at once, and not much later than a new lease would end."""
+        """When to look at a running run again: at least a second from now, at most the length of a lease."""
         return min(max(lease_until_us, self.now_us + SECOND), self.now_us + self.lease_us)
 
 
@@ -284,7 +286,7 @@ def plan_fire(
 def _choose_fire(
     trigger: Trigger, policy: SchedulePolicy, intended_us: int, latest: int, now_us: int, last_ended_us: int | None
 ) -> tuple[int | None, list[str]]:
-    """Which of the fires from `intended_us` to `latest` to run, and why those before it are skipped."""
+    """The fire from `intended_us` to `latest` to run, and why those before it are skipped."""
     reasons: list[str] = []
     at: int | None = intended_us
     if policy.max_late_s is not None and at < now_us - policy.max_late_s * SECOND:
@@ -309,7 +311,7 @@ def _first_fire_since(trigger: Trigger, bound_us: int, latest: int) -> int | Non
 
 
 def _latest_fire(trigger: Trigger, since_us: int, until_us: int) -> int:
-    """The last fire from `since_us`, which is one, to `until_us`."""
+    """The last fire between `since_us`, which is a fire, and `until_us`."""
     if trigger.end_us is not None:
         until_us = min(until_us, trigger.end_us)
     if until_us <= since_us or trigger.kind is TriggerKind.ONCE:
@@ -354,7 +356,7 @@ FIRST_RETRY_S = 2.0
 LONGEST_RETRY_S = 300.0
 FIRST_BUSY_RETRY_S = 1.0
 LONGEST_BUSY_RETRY_S = 30.0
-# Longer than this nobody waits, whatever the agent host asks for.
+# The longest wait, even if the agent host asks for more.
 LONGEST_RETRY_AFTER_S = 3600.0
 # After this long, failures because the agent is busy count as attempts.
 BUSY_PATIENCE_US = 24 * 3600 * SECOND
@@ -365,7 +367,7 @@ WORKER_STOPPED = "The worker stopped before this ended"
 def settle_attempt(
     occurrence: Occurrence, outcome: str | DeliveryFailed | None, now_us: int, took_us: int, chance: float
 ) -> SettledRun:
-    """Decide from the agent's answer, or from the failure, whether a run is delivered, waits for a retry, or is dead.
+    """Decide from the answer or the failure whether a run is delivered, waits for a retry, or is dead.
 
     `chance`, from 0 to 1, spreads the retries of runs that failed together.
     """
@@ -377,7 +379,7 @@ def settle_attempt(
     if outcome.permanent or (counted and occurrence.attempt >= occurrence.attempts):
         return SettledRun(occurrence, RunStatus.DEAD, took_us, error=error, in_doubt=outcome.in_doubt)
     wait_us = int(retry_wait_s(occurrence, outcome, chance, counted=counted) * SECOND)
-    # A doubt stays: nobody knows how far an attempt that failed had looked into it.
+    # A doubt stays: it is unknown how far a failed attempt had checked it.
     in_doubt = outcome.in_doubt or occurrence.in_doubt
     return SettledRun(
         occurrence, RunStatus.WAITING, took_us, error=error, wait_us=wait_us, counted=counted, in_doubt=in_doubt
@@ -385,12 +387,12 @@ def settle_attempt(
 
 
 def release_attempt(occurrence: Occurrence, took_us: int) -> SettledRun:
-    """How a worker that stops hands a run back: due at once, and the attempt does not count."""
+    """How a worker that stops releases a run: it is due immediately, and the attempt does not count."""
     return SettledRun(occurrence, RunStatus.WAITING, took_us, error=WORKER_STOPPED, counted=False, in_doubt=True)
 
 
 def retry_wait_s(occurrence: Occurrence, outcome: DeliveryFailed, chance: float, *, counted: bool) -> float:
-    """Seconds until the next attempt; never fewer than the agent host asked for, up to an hour."""
+    """Seconds until the next attempt; at least the time that the agent host asked for, up to an hour."""
     first, longest, times = (
         (FIRST_RETRY_S, LONGEST_RETRY_S, occurrence.attempt) if counted else _busy_backoff(occurrence)
     )
@@ -401,10 +403,10 @@ def retry_wait_s(occurrence: Occurrence, outcome: DeliveryFailed, chance: float,
 
 
 def backoff_s(times: int, first_s: float, longest_s: float, chance: float) -> float:
-    """Twice as long each time, up to a limit; `chance` takes off up to half, so that retries spread out."""
+    """Double the wait each time, up to a limit; `chance` takes off up to half, so that retries spread out."""
     return min(longest_s, first_s * 2 ** min(times - 1, 30)) * (1 - chance / 2)
 
 
 def _busy_backoff(occurrence: Occurrence) -> tuple[float, float, int]:
-    """The backoff of a busy agent, from how often the run was started without counting an attempt."""
+    """The backoff for a busy agent, from the number of starts that did not count as an attempt."""
     return FIRST_BUSY_RETRY_S, LONGEST_BUSY_RETRY_S, max(1, occurrence.fence - occurrence.attempt + 1)

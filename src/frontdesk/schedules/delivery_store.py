@@ -64,8 +64,8 @@ from frontdesk.schedules.triggers import add_jitter, recompute_after_clock_set_b
 from frontdesk.schedules.webhook_store import add_webhook_calls, build_webhook_call
 
 IS_OWNED = occurrences.c.owner == bindparam("me")
-# Made once: to build a statement takes longer than to run it, and each of these runs for every batch.
-# For PostgreSQL, in the order of `sorted`, in which all lock queues; other collations order names differently.
+# Statements are built once: building one takes longer than running it, and each runs for every batch.
+# All transactions lock queues in the order of Python's `sorted`; PostgreSQL's other collations order names differently.
 QUEUE_ORDER = lanes.c.name.collate("C")
 LOCK_QUEUES = select(lanes.c.name).where(one_of(lanes.c.name, "names")).order_by(QUEUE_ORDER).with_for_update()
 STILL_OWNED = (
@@ -74,8 +74,8 @@ STILL_OWNED = (
     .with_for_update()
 )
 NO_OWNER = {"owner": None, "leased_until_us": None}
-# The rows are locked by then, and found by their key and fence alone: with a condition on running runs, of which it
-# expects one, PostgreSQL would look for those first, and go through all given rows for each.
+# The rows are already locked, and found by key and fence alone. With a condition on running runs, of which it expects
+# one, PostgreSQL would read those first, and go through all given rows for each.
 MARK_DELIVERED = BatchUpdate(
     occurrences,
     ["id", "fence"],
@@ -110,7 +110,7 @@ FIRST_FIRE_IN_QUEUE = (
     .limit(1)
     .scalar_subquery()
 )
-# In a serial queue a waiting retry goes first. A queue of overlapping runs has more to look at, and is due now.
+# In a serial queue, a waiting retry goes first. A queue of overlapping runs has more to check, and is due now.
 FREE_QUEUES = (
     update(lanes)
     .where(one_of(lanes.c.name, "names"))
@@ -144,7 +144,7 @@ APPEND_TO_JOURNAL = insert_from_select(
 
 
 def settle_runs(connection: Connection, owner: str, settled: Sequence[SettledRun], now_us: int) -> list[SettledRun]:
-    """Record how attempts ended: answer or failure, journal, calls to webhooks, and when their queues are due next.
+    """Record how attempts ended: answer or failure, journal, webhook calls, and when their queues are due next.
 
     Returns the attempts that the owner still held; another worker has taken over the others.
     """
@@ -173,7 +173,7 @@ def settle_runs(connection: Connection, owner: str, settled: Sequence[SettledRun
         add_webhook_calls(connection, calls, now_us)
     journaled = {"ids": [one.occurrence.id for one in kept], "at": from_us(now_us), "now": now_us}
     connection.execute(APPEND_TO_JOURNAL, journaled)
-    # Not the queues of runs that another worker has taken over.
+    # Without the queues of runs that another worker has taken over.
     connection.execute(FREE_QUEUES, {"names": sorted({one.occurrence.lane for one in kept}), "now": now_us})
     return kept
 
@@ -218,16 +218,16 @@ def _attempt_columns(one: SettledRun, now_us: int) -> dict[str, Any]:
 
 log = structlog.get_logger("frontdesk.schedules")
 
-# So many rows take a few milliseconds, for which the whole process waits.
+# More rows than this take several milliseconds, during which the whole process would wait.
 SMALL_BATCH = 32
-# Settling so many takes PostgreSQL long enough to claim meanwhile, in another transaction.
+# Settling this many takes PostgreSQL long enough that another transaction can claim meanwhile.
 SPLIT_BATCH = 16
-# So many rules are computed again in one transaction.
+# The number of rules that are recomputed in one transaction.
 RECOMPUTE_BATCH = 500
-# Writes in place let SQLite's write-ahead log grow; a write in a thread runs a checkpoint.
+# Writes on the event loop let SQLite's write-ahead log grow; a write in a thread runs a checkpoint.
 ASIDE_EVERY_STEPS = 64
-# A plan made while these tables were small, or had no statistics yet, would go on to scan them; everything that a step
-# reads has an index.
+# A plan that PostgreSQL made while these tables were small, or had no statistics, would continue to scan them; every
+# read of a step has an index.
 READ_CLOCK = text(
     "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), set_config('enable_seqscan', 'off', true),"
     " set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)"
@@ -255,7 +255,7 @@ RUNS_OF_OTHERS = (
     .where(RUN_IS_ACTIVE, occurrences.c.standing == literal_column("'running'"))
     .where(occurrences.c.owner != bindparam("owner"))
 )
-# Tried at a time that has not come yet: the clock was set back since, and a wait of seconds became one of hours.
+# Runs with an attempt in the future: the clock was set back since, and a wait of seconds became hours.
 TRIED_LATER = (
     select(occurrences.c.id, occurrences.c.lane)
     .where(RUN_IS_ACTIVE, occurrences.c.standing == literal_column("'waiting'"))
@@ -267,7 +267,7 @@ MAKE_AVAILABLE = (
     .where(one_of(occurrences.c.id, "ids"), occurrences.c.standing == literal_column("'waiting'"))
     .values(available_us=bindparam("now"))
 )
-# The latest change of a schedule, at a time that has not come yet.
+# The latest change of a schedule, if it is in the future.
 CHANGED_US = case(
     (func.coalesce(schedules.c.last_us, 0) > schedules.c.updated_us, schedules.c.last_us), else_=schedules.c.updated_us
 )
@@ -294,7 +294,7 @@ MOVE_SCHEDULES = BatchUpdate(schedules, ["id"], ["start_us", "intended_us", "fir
 
 
 class DeliveryStore:
-    """The transactions of one worker, whose name is `owner`. Without a `clock`, PostgreSQL's own counts there."""
+    """The transactions of one worker, whose name is `owner`. Without a `clock`, PostgreSQL uses its own."""
 
     def __init__(self, database: Database, owner: str, lease_us: int, clock: Callable[[], int] | None = None) -> None:
         self._database = database
@@ -302,14 +302,14 @@ class DeliveryStore:
         self._lease_us = lease_us
         self._clock = clock
         self._steps = 0
-        # How far the clock was ahead of the monotonic one, at most; and whether stored times were checked yet.
+        # How far the clock was at most ahead of the monotonic clock; and whether stored times were checked.
         self._ahead_us: int | None = None
         self._looked = False
         # When the clock was set back, and the time that it had reached before.
         self._set_back: tuple[int, int] | None = None
         self.held_ids: set[str] = set()
-        # Two settlements of one worker would lock the same rows in different orders. A claim skips what is locked, and
-        # waits for nobody; but a claim, and a release, must know what was claimed before.
+        # Two settlements of one worker could lock the same rows in different orders. A claim skips locked rows and
+        # waits for nobody, but a claim or a release must know what was claimed before.
         self._settle_lock = anyio.Lock()
         self._claim_lock = anyio.Lock()
 
@@ -334,14 +334,14 @@ class DeliveryStore:
             return done
 
     def should_split(self, ended: int, request: ClaimRequest) -> bool:
-        """Whether to settle and to claim in two transactions at the same time.
+        """Whether to settle and to claim in two concurrent transactions.
 
-        The claim then does not see the queues that are freed meanwhile, so not for a caller that claims no more after.
+        Such a claim does not see queues that are freed meanwhile, so this is not for a caller that claims only once.
         """
         return self._database.shared and ended >= SPLIT_BATCH and request.places > 0 and request.due_by_us is None
 
     async def claim_batch(self, request: ClaimRequest) -> StepResult:
-        """Claim while this worker settles in another transaction; there may be more to claim at once."""
+        """Claim while this worker settles in another transaction; there may be more to claim immediately."""
 
         def work(connection: Connection) -> StepResult:
             now = self._now(connection)
@@ -376,7 +376,7 @@ class DeliveryStore:
             return set(connection.execute(OWN_RUNS, {"owner": self._owner}).scalars())
 
         async with self._settle_lock:
-            # Without what is claimed meanwhile, which this transaction may not see.
+            # Without runs that are claimed meanwhile, because this transaction may not see them.
             held = frozenset(self.held_ids)
             if not held:
                 return held
@@ -385,7 +385,7 @@ class DeliveryStore:
             return lost
 
     async def release(self, ids: Collection[str] = ()) -> int:
-        """Hand back these runs, and those that this worker claimed without knowing it; returns how many."""
+        """Release these runs, and those that this worker claimed without knowing it; returns how many."""
 
         def work(connection: Connection) -> int:
             now = self._now(connection)
@@ -406,10 +406,10 @@ class DeliveryStore:
         knows_dead: Callable[[str], bool],
         find_abandoned: Callable[[Sequence[RunLease]], Collection[RunLease]] = lambda leases: leases,
     ) -> frozenset[str]:
-        """Make the runs of lost workers due at once; returns the workers that no longer exist.
+        """Make the runs of lost workers due immediately; returns the workers that no longer exist.
 
-        So are retries that a clock that was set back keeps waiting. `find_abandoned` gets the leases of all other
-        workers, and returns those that nobody renews.
+        It also does so with retries that wait too long because the clock was set back. `find_abandoned` gets the leases
+        of all other workers, and returns those that nobody renews.
         """
 
         def work(connection: Connection) -> frozenset[str]:
@@ -435,7 +435,7 @@ class DeliveryStore:
             return dead
 
     async def _recompute_after_clock_set_back(self) -> None:
-        """After the clock was set back, compute again the next times of recurring schedules."""
+        """Recompute the next times of recurring schedules after the clock was set back."""
 
         def was_set_back(connection: Connection) -> bool:
             now = self._now(connection)
@@ -478,12 +478,12 @@ def _monotonic_us() -> int:
 
 
 def _recompute_schedules(connection: Connection, clock: Callable[[Connection], int], after: int) -> int | None:
-    """Compute the next times of some schedules again; returns the id to continue after, None at the end."""
+    """Recompute the next times of some schedules; returns the id to continue after, None at the end."""
     now = clock(connection)
     rows = connection.execute(RECURRING_BATCH, {"now": now, "after": after}).all()
     found = [row for row in rows if _recomputed(row, now) is not None]
     if found:
-        # Locks their queues, so that none of them fires meanwhile.
+        # This locks their queues, so that none of them fires meanwhile.
         lower_due(connection, dict.fromkeys((row.lane for row in found), None), now)
         moved: list[tuple[int, int | None, int, int]] = []
         lanes: dict[str, int] = {}
@@ -506,5 +506,5 @@ def _recomputed(row: Row[Any], now: int) -> tuple[Trigger, int] | None:
     try:
         return recompute_after_clock_set_back(trigger, row.intended_us, now, (row.created_us, row.updated_us))
     except UNREADABLE_ERRORS:
-        # It is logged when it fires.
+        # The error is logged when the schedule fires.
         return None

@@ -18,12 +18,12 @@ LAST_DAYS = {"L": "on the last day of every month", "LW": "on the last weekday o
 UNIT_WORDS = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 EVERY_DAY = "every day"
 NO_PLAIN_WORDS = "by a cron rule"
-# More times a day than this are easier to read in the rule itself.
+# More times a day are easier to read in the rule itself.
 MAX_TIMES_IN_WORDS = 6
 
 
 def describe_rule(rule: str) -> str:
-    """A rule in plain words, from the text of `format_rule`; where there are none, `NO_PLAIN_WORDS`."""
+    """A rule in plain words, from the text of `format_rule`; `NO_PLAIN_WORDS` if there are none."""
     kind, _, value = rule.partition(" ")
     if kind == "cron":
         return _describe_cron(value) or NO_PLAIN_WORDS
@@ -31,7 +31,7 @@ def describe_rule(rule: str) -> str:
 
 
 def _describe_cron(value: str) -> str | None:
-    """The fields of a cron rule, and the steps after them: `every 2 weeks from 2026-11-24`."""
+    """Describe the fields of a cron rule, and its steps: `every 2 weeks from 2026-11-24`."""
     fields, every, rest = value.partition(" every ")
     plainly = _describe_cron_fields(fields.split())
     if not every or plainly is None:
@@ -75,7 +75,7 @@ def _describe_times(minute: str, hour: str) -> str | None:
 
 
 def _describe_frequency(minute: str, hour: str) -> str | None:
-    """A rule that repeats through the day."""
+    """Describe a rule that repeats through the day."""
     every_minutes, every_hours, past = _even_step(minute, 60), _even_step(hour, 24), _parse_numbers(minute)
     if every_hours == 1 and every_minutes is not None:
         return _describe_interval(f"{every_minutes}m")
@@ -86,7 +86,7 @@ def _describe_frequency(minute: str, hour: str) -> str | None:
 
 
 def _even_step(field: str, whole: int) -> int | None:
-    """The step of a field, where it divides the whole evenly."""
+    """The step of a field, if it divides the whole evenly."""
     if field == "*":
         return 1
     start, _, step = field.partition("/")
@@ -140,7 +140,7 @@ def _expand_weekdays(field: str) -> list[int] | None:
         start, end = _weekday_number(first), _weekday_number(last) if dash else _weekday_number(first)
         if start is None or end is None:
             return None
-        # Sunday is 0 and 7: a week that begins with Monday ends with it.
+        # Sunday is both 0 and 7: a week that begins on Monday ends on it.
         found += [one % 7 for one in range(start, (end or 7 if dash else end) + 1)]
     return list(dict.fromkeys(found)) or None
 
@@ -166,7 +166,7 @@ def _join_words(words: Sequence[str]) -> str:
 
 
 def describe_facts(trigger: Trigger, fire_us: int | None) -> dict[str, str | None]:
-    """A description for programs; the times are None where the trigger does not fire again."""
+    """A description for programs; the times are None if the trigger does not fire again."""
     return {
         "rule": format_rule(trigger),
         "zone": trigger.zone,
@@ -198,7 +198,7 @@ def _describe_end(trigger: Trigger) -> str:
 
 
 def _rule_with_words(trigger: Trigger) -> str:
-    """The rule, and where there are plain words for it, these too."""
+    """The rule, followed by plain words for it if there are any."""
     exact = format_rule(trigger)
     words = describe_rule(exact) if trigger.kind is TriggerKind.CRON else NO_PLAIN_WORDS
     return exact if words == NO_PLAIN_WORDS else f"{exact} ({words})"
@@ -215,7 +215,7 @@ def format_rule(trigger: Trigger) -> str:
 
 
 def format_local_time(trigger: Trigger, fire_us: int) -> str | None:
-    """The time in the rule's zone; None where that zone is not known here."""
+    """The time in the rule's zone; None if this machine does not know the zone."""
     try:
         return from_us(fire_us).astimezone(zones.zone_of_name(trigger.zone)).isoformat()
     except Invalid:

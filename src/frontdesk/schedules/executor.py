@@ -1,4 +1,4 @@
-"""Delivers due prompts on request, and reports how the worker of this process is doing."""
+"""Delivers due prompts on request, and reports the state of this process's worker."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,14 +46,14 @@ ON_DEMAND_JOB = BackgroundJob(structlog.get_logger("frontdesk.schedules"), "sche
 
 @dataclass(frozen=True, slots=True)
 class OnDemandRun:
-    """A run on demand in the background, from its start to its end."""
+    """A background delivery on demand, from its start to its end."""
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: anyio.Event = field(default_factory=anyio.Event)
 
 
 class OnDemandRuns:
-    """Delivers due prompts in the background: for each caller once at a time, however often they ask."""
+    """Delivers due prompts in the background; at most one delivery per caller runs at a time."""
 
     def __init__(self, tasks: TaskGroup, deliver: Callable[[OwnerFilter], Awaitable[object]]) -> None:
         self._tasks = tasks
@@ -66,7 +66,7 @@ class OnDemandRuns:
             self._tasks.start_soon(self._run, whose, self._under_way[whose])
 
     async def close(self) -> None:
-        """Let deliveries end, for as long as a worker would; call it while agents can still take turns."""
+        """Wait for running deliveries, as long as a worker would; call it while agents can still take turns."""
         under_way = list(self._under_way.values())
         for run in under_way:
             run.scope.cancel()
@@ -88,7 +88,7 @@ HANDED_TO_WORKER = "Not yet: it was handed to the worker, and comes when your pr
 
 log = structlog.get_logger("frontdesk.schedules")
 
-# (round, what it ran)
+# (number of the round, the runs in it)
 ReportRound = Callable[[int, Sequence[ExecutedRun]], Awaitable[None]]
 
 
@@ -108,11 +108,11 @@ class ScheduleExecutor:
     async def run_due(self, caller: Caller) -> Sequence[ExecutedRun]:
         """Deliver what is due now, and wait for it.
 
-        An agent that calls this in its own turn would wait for itself: its prompts come after that turn.
+        An agent that calls this in its own turn would wait for itself, so its prompts are delivered after that turn.
         """
         require_write(caller)
         whose = owner_filter(caller)
-        # Fails at once where the database is away; the worker would retry for a while.
+        # This fails immediately if the database is unreachable; the worker would retry for a while.
         await self.store.next_due()
         if await self._is_in_a_turn(caller):
             return await self._hand_over(whose)
@@ -130,9 +130,9 @@ class ScheduleExecutor:
         seconds: object = MAX_LOOP_SECONDS,
         report: ReportRound | None = None,
     ) -> int:
-        """Deliver what is due, again and again, for a bounded time; returns how many prompts were run.
+        """Deliver what is due, repeatedly, for a bounded time; returns how many prompts were run.
 
-        Ends early where a prompt has to wait for the end of the caller's own turn.
+        It ends early if a prompt has to wait for the end of the caller's own turn.
         """
         pause = parse_loop_interval_s(self.interval_s if interval is None else interval)
         most = parse_within("max_seconds", seconds, MAX_LOOP_SECONDS)
@@ -147,7 +147,7 @@ class ScheduleExecutor:
             await anyio.sleep(pause)
 
     async def state(self, caller: Caller) -> ExecutorState:
-        """How the worker of this process is doing; an admin also gets the figures of all schedules."""
+        """The state of this process's worker; an admin also gets the figures of all schedules."""
         require_read(caller)
         status = self.worker.status()
         state = ExecutorState(status.running, self.autostart, self.interval_s, self.concurrency)
@@ -173,16 +173,16 @@ class ScheduleExecutor:
         return await self.past.overdue(now_us(), limit)
 
     async def holders(self, caller: Caller, limit: int) -> Sequence[RunHolder]:
-        """The workers that have runs under way, in all processes; for an admin."""
+        """The workers with active runs, in all processes; for an admin."""
         require_schedules_admin(caller, "To see who delivers")
         return await self.past.holders(limit)
 
     async def close(self) -> None:
-        """Let deliveries in the background end."""
+        """Wait for deliveries in the background."""
         await self.on_demand.close()
 
     async def update_metrics(self) -> None:
-        """Read the figures for the metrics; while the database is away they stay as they were."""
+        """Read the figures for the metrics; if the database is unreachable, they keep their values."""
         try:
             with anyio.fail_after(MEASURE_SECONDS):
                 self.metrics.set_figures(await self.past.figures(now_us()))
@@ -196,7 +196,7 @@ class ScheduleExecutor:
         return named is not None and await self.store.under_way(named) is not None
 
     async def _hand_over(self, whose: OwnerFilter) -> Sequence[ExecutedRun]:
-        """Return what is due, and have it delivered in the background, by the worker where one runs here."""
+        """Return what is due, and have it delivered in the background, by this process's worker if it runs one."""
         now = now_us()
         listed = await self.store.list(ScheduleFilter(whose, (ScheduleState.ACTIVE,), limit=MAX_HANDED_OVER))
         due = [_deferred_schedule(one) for one in listed if one.fire_us is not None and one.fire_us <= now]

@@ -1,4 +1,4 @@
-"""Reads the history of runs, retries dead ones, counts what is due and under way, and prunes old rows."""
+"""Reads the history of runs, retries dead ones, counts due and active runs, and prunes old rows."""
 
 import re
 from collections.abc import Sequence
@@ -53,12 +53,12 @@ class HistoryCursor:
 
     @classmethod
     def after_run(cls, last: RunRecord) -> "HistoryCursor":
-        """Where the page after this run begins."""
+        """The start of the page after this run."""
         return cls(last.intended_us, last.id)
 
     @classmethod
     def parse(cls, text: str) -> "HistoryCursor":
-        """A cursor as a page gave it, or a time with an offset."""
+        """Parse a cursor from a page, or a time with an offset."""
         if found := CURSOR_SHAPE.fullmatch(text.strip()):
             return cls(int(found[1]), found[2])
         try:
@@ -71,15 +71,15 @@ class HistoryCursor:
 
 PRUNE_BATCH = 2_000
 IMPORT_PREFIX = "import:"
-# So many queues are read at once, so many times, to find what is due next.
+# The number of queues read at a time, and of reads, to find what is due next.
 QUEUES_PER_LOOK, MAX_LOOKS = 100, 20
-# So many runs are searched for those of one standing.
+# At most this many runs are searched for those with one status.
 RUNS_LOOKED_THROUGH = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryQuery:
-    """Which runs to read, newest first: the next `limit` from `before` on."""
+    """Which runs to read, newest first: at most `limit` before `before`."""
 
     whose: OwnerFilter = field(default_factory=OwnerFilter)
     schedule_id: int | None = None
@@ -90,7 +90,7 @@ class HistoryQuery:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleFigures:
-    """Counts of schedules and runs; `oldest_overdue_us` is how late the oldest due schedule is that no worker began."""
+    """Counts of schedules and runs; `oldest_overdue_us` is the lateness of the oldest due schedule not yet started."""
 
     due: int
     oldest_overdue_us: int
@@ -101,7 +101,7 @@ class ScheduleFigures:
 
 @dataclass(frozen=True, slots=True)
 class OverdueSchedule:
-    """A schedule that is due, and that no worker has begun."""
+    """A schedule that is due, and that no worker has started."""
 
     schedule_id: int
     agent_id: str
@@ -110,7 +110,7 @@ class OverdueSchedule:
 
 @dataclass(frozen=True, slots=True)
 class RunHolder:
-    """A worker with runs under way, in any process: how many, and when the last of its leases ends."""
+    """A worker with active runs, in any process: how many, and when the last of its leases ends."""
 
     owner: str
     runs: int
@@ -132,15 +132,15 @@ class HistoryStore:
             wanted = wanted.where(occurrences.c.standing.in_(query.standings))
         if query.before is not None:
             wanted = wanted.where(*_is_before(query.before))
-        # Many may be due at one time: their ids give each of them a place.
+        # Many may be due at one time: their ids decide the order.
         in_order = wanted.order_by(occurrences.c.intended_us.desc(), occurrences.c.id.desc())
         return await self._read(in_order.limit(query.limit))
 
     async def ended(self, query: HistoryQuery) -> tuple[Sequence[RunRecord], HistoryCursor | None]:
-        """Runs that are over, the last first, by their end, or for one agent by their due time; and where to continue.
+        """Runs that are over, by their end, or for one agent by their due time, the last first; and the next cursor.
 
-        Runs of a standing that may be rare are searched among the newest `RUNS_LOOKED_THROUGH`; the next page
-        continues after these.
+        Runs of a status that may be rare are searched among the newest `RUNS_LOOKED_THROUGH`; the next page continues
+        after these.
         """
         at = occurrences.c.ended_us if query.whose.agent_id is None else occurrences.c.intended_us
         order = (at.desc(), occurrences.c.id.desc())
@@ -173,7 +173,7 @@ class HistoryStore:
         return found, None if row is None else HistoryCursor(row.at, row.id)
 
     async def under_way(self, query: HistoryQuery) -> Sequence[RunRecord]:
-        """Runs that have begun or wait for a retry, in no order: there may be very many."""
+        """Runs that have started or wait for a retry, in no order, because there may be very many."""
         return await self._read(
             select(occurrences).where(RUN_IS_ACTIVE, *owned_by(occurrences, query.whose)).limit(query.limit)
         )
@@ -183,7 +183,7 @@ class HistoryStore:
         return found[0] if found else None
 
     async def redrive(self, occurrence_id: str, now_us: int) -> bool:
-        """Try a dead run again, with all its attempts; False where it is not dead."""
+        """Retry a dead run with all its attempts; False if it is not dead."""
         this = occurrences.c.id == occurrence_id
         of_schedule = (schedules, schedules.c.id == occurrences.c.schedule_id)
 
@@ -215,13 +215,13 @@ class HistoryStore:
         return changed
 
     async def figures(self, now_us: int) -> ScheduleFigures:
-        """Count what is due and under way, in a time that does not depend on how many schedules wait."""
+        """Count due and active runs, in a time that does not depend on how many schedules wait."""
         standing = (
             select(occurrences.c.standing, func.count().label("number"))
             .where(RUN_IS_ACTIVE)
             .group_by(occurrences.c.standing)
         )
-        # A due schedule is in a queue that is due itself, or busy.
+        # A due schedule is in a queue that is itself due or busy.
         busy = select(occurrences.c.lane).where(RUN_IS_ACTIVE)
         names = select(lanes.c.name).where(lanes.c.due_us.is_not(None), lanes.c.due_us <= now_us).union(busy)
         due = select(func.count(), func.min(schedules.c.fire_us)).where(
@@ -243,7 +243,7 @@ class HistoryStore:
             )
 
     async def overdue(self, now_us: int, limit: int) -> Sequence[OverdueSchedule]:
-        """Overdue schedules, the oldest first; where very many queues are due, from those that have been so longest."""
+        """Overdue schedules, the oldest first; if very many queues are due, only from those that are due longest."""
         overdue = select(lanes.c.name).where(lanes.c.due_us.is_not(None), lanes.c.due_us <= now_us)
         overdue = overdue.order_by(lanes.c.due_us).limit(QUEUES_PER_LOOK)
         busy = select(occurrences.c.lane).where(RUN_IS_ACTIVE).limit(QUEUES_PER_LOOK)
@@ -263,7 +263,7 @@ class HistoryStore:
         return await self._database.read(work)
 
     async def holders(self, limit: int) -> Sequence[RunHolder]:
-        """The workers that have runs under way now."""
+        """The workers that have active runs now."""
         running = (
             RUN_IS_ACTIVE,
             occurrences.c.standing == literal_column("'running'"),
@@ -276,14 +276,14 @@ class HistoryStore:
         return [RunHolder(row.owner, row.runs, row.until_us or 0) for row in rows]
 
     async def next_us(self) -> int | None:
-        """When anything is due next, without what waits for a run under way to end."""
+        """When anything is due next, except what waits for the end of an active run."""
         best: int | None = None
         ahead = select(lanes.c.name, lanes.c.due_us).where(lanes.c.due_us.is_not(None))
         ahead = ahead.order_by(lanes.c.due_us, lanes.c.name).limit(QUEUES_PER_LOOK)
         async with self._database.read_transaction() as connection:
             for number in range(MAX_LOOKS):
                 found = (await connection.execute(ahead.offset(number * QUEUES_PER_LOOK))).all()
-                # A queue may be due before anything in it is: for a schedule that was cancelled since.
+                # A queue may be due before any of its runs: because of a schedule that was cancelled since.
                 for when in _next_due_in_queues([row.name for row in found]):
                     at = (await connection.execute(when)).scalar_one()
                     best = at if best is None or (at is not None and at < best) else best
@@ -292,9 +292,9 @@ class HistoryStore:
         return best
 
     async def prune(self, before_us: int, dead_before_us: int) -> int:
-        """Delete runs that ended before then, dead ones later, and schedules that are over and have no runs left.
+        """Delete runs that ended before then, dead runs later, and schedules that are over and have no runs left.
 
-        Imported schedules are kept: by them, a second import knows what it need not import again.
+        Imported schedules are kept, so that a second import does not import them again.
         """
         old = select(occurrences.c.id).where(occurrences.c.ended_us.is_not(None))
         gone = await self._delete_runs(
@@ -364,7 +364,7 @@ def _is_before(place: HistoryCursor, at: ColumnElement[int] = occurrences.c.inte
     name = occurrences.c.id
     if place.id is None:
         return [at < place.intended_us]
-    # The first condition adds nothing, but an index can serve it.
+    # The first condition is redundant, but an index can serve it.
     return [at <= place.intended_us, or_(at < place.intended_us, name < place.id)]
 
 

@@ -1,4 +1,4 @@
-"""Defines schedules, their runs, and what became of them; times are UTC microseconds since the epoch."""
+"""Defines schedules, their runs, and the outcomes of runs; times are UTC microseconds since the epoch."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class ScheduleState(StrEnum):
 
 
 class Overlap(StrEnum):
-    """What happens to a fire during the run before it: it waits, is skipped, or runs at the same time."""
+    """What happens to a fire during the previous run: it waits, is skipped, or runs at the same time."""
 
     QUEUE = "queue"
     SKIP = "skip"
@@ -39,7 +39,7 @@ class Overlap(StrEnum):
 
 
 class Misfire(StrEnum):
-    """What happens to fires that were missed: one run makes up for all, all are run, or none."""
+    """What happens to missed fires: one run replaces them all, all are run, or none."""
 
     ONCE = "once"
     ALL = "all"
@@ -47,7 +47,7 @@ class Misfire(StrEnum):
 
 
 class RunStatus(StrEnum):
-    """The state of a run. The first two are under way; the others are its end."""
+    """The state of a run. The first two are active; in the others the run has ended."""
 
     RUNNING = "running"
     WAITING = "waiting"
@@ -75,7 +75,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class SchedulePolicy:
-    """What to do about late, missed and failed runs; a fire later than `max_late_s` is skipped, and recorded so."""
+    """What to do about late, missed and failed runs; a fire more than `max_late_s` late is skipped and recorded."""
 
     overlap: Overlap = Overlap.QUEUE
     misfire: Misfire = Misfire.ONCE
@@ -85,7 +85,7 @@ class SchedulePolicy:
 
 @dataclass(frozen=True, slots=True)
 class AnswerForwarding:
-    """Where an agent's answer is forwarded to; `timeline` is reserved, and refused for now."""
+    """Where to forward an agent's answer; `timeline` is reserved, and not accepted yet."""
 
     webhook: str | None = None
     timeline: bool = False
@@ -93,9 +93,10 @@ class AnswerForwarding:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleDefinition:
-    """What a schedule is: `words` are the plain words of its rule, `made_by` the run in which an agent made it.
+    """The definition of a schedule.
 
-    `authority` limits what its runs may do.
+    `words` are the plain words of its rule, `made_by` the run in which an agent made it. `authority` limits what its
+    runs may do.
     """
 
     agent_id: str
@@ -134,7 +135,7 @@ class Occurrence:
     """A claimed run, held by its worker under this `fence`; `id` is the delivery id.
 
     `in_doubt`: an earlier attempt may have reached the agent. `last`: no run follows; otherwise `next_us` is the next
-    intended time of its schedule. `due_us` is when it should start, jitter included. `lane` is its queue.
+    intended time of its schedule. `due_us` is when it should start, with jitter. `lane` is its queue.
     """
 
     id: str
@@ -164,7 +165,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class OwnerFilter:
-    """The owners whose schedules are meant; with `include_unowned`, those of no user besides the user's own."""
+    """The owners of the wanted schedules; with `include_unowned`, also schedules without a user."""
 
     agent_id: str | None = None
     user_id: str | None = None
@@ -178,7 +179,7 @@ class OwnerFilter:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An attempt of a run that failed."""
+    """A failed attempt of a run."""
 
     number: int
     started_us: int
@@ -244,7 +245,7 @@ class DeliveryFailed(Exception):
 
 
 def delivery_id(schedule_id: int, intended_us: int) -> str:
-    """The same for all attempts of a run, so that a receiver recognises a repetition."""
+    """The id is the same for all attempts of a run, so that a receiver recognises a repetition."""
     return f"run-{schedule_id}-{intended_us // 1000}"
 
 
@@ -262,5 +263,5 @@ def now_us() -> int:
 
 
 def format_utc(at: datetime) -> str:
-    """A time as agents and webhooks get it: UTC, to the second."""
+    """A time as agents and webhooks get it: UTC, with whole seconds."""
     return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

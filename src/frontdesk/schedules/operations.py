@@ -27,7 +27,7 @@ PROMPT_LENGTH = 200
 
 
 class SchedulePromptInput(ToolInput):
-    """The prompt, and its time."""
+    """The prompt and its time."""
 
     prompt: str = Field(min_length=1, description="What you want to be told then, understandable by itself")
     when: str = Field(min_length=1, max_length=500, description="When, in plain words or as a rule")
@@ -46,7 +46,7 @@ class CancelScheduleInput(ToolInput):
 
 
 class BuiltinScheduleTools:
-    """Offers the tools. The agent host gets this before schedules are open, and `open` completes it."""
+    """Offers the tools. The agent host gets this before schedules are open; `open` completes it."""
 
     def __init__(self) -> None:
         self._schedules: ScheduleService | None = None
@@ -59,7 +59,7 @@ class BuiltinScheduleTools:
         schedules = self._schedules
         if schedules is None or caller.agent_id is None:
             return ()
-        # The agent calls, and we know which. The credential of a person does not name it.
+        # The agent itself calls, and we identified it. The credential of a person does not name it.
         of_person = caller.user_id is not None and not runs_installation(caller)
         source = AgentIdSource.NONE if of_person else AgentIdSource.CREDENTIAL
         own = replace(caller, source=source, verified=True, local=False, any_agent=False)

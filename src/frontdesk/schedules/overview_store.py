@@ -28,7 +28,7 @@ CURSOR_SHAPE = re.compile(r"(\d{1,18})\.(\d{1,16})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class UpcomingCursor:
-    """Where a list by next times continues: after this schedule, which fires at `fire_us`."""
+    """The position in a list by next times: after this schedule, which fires at `fire_us`."""
 
     fire_us: int
     id: int
@@ -46,7 +46,7 @@ class UpcomingCursor:
 
 @dataclass(frozen=True, slots=True)
 class UpcomingPage:
-    """Schedules that will fire, the next one first; `next` is where the list continues, None at the end."""
+    """Schedules that will fire, the next one first; `next` is the cursor of the next page, None at the end."""
 
     schedules: Sequence[Schedule]
     next: str | None = None
@@ -62,7 +62,7 @@ class NewestPage:
 
 @dataclass(frozen=True, slots=True)
 class EndedRunsPage:
-    """Runs that are over, the last first; pass `next` as `before`. It may be set though nothing was found."""
+    """Runs that are over, the last first; pass `next` as `before`. `next` may be set although nothing was found."""
 
     runs: Sequence[RunRecord]
     next: str | None = None
@@ -78,7 +78,7 @@ class UpcomingFire:
 
 @dataclass(frozen=True, slots=True)
 class FiresAroundNow:
-    """What fires after now and what ended before; `more` where some were left out."""
+    """The times of fires after now and of runs that ended before now; `more` if some were left out."""
 
     ahead: Sequence[int] = ()
     behind: Sequence[tuple[int, RunStatus]] = ()
@@ -87,7 +87,7 @@ class FiresAroundNow:
 
 @dataclass(frozen=True, slots=True)
 class ChangeMark:
-    """A mark that changes when something happens: the last end of a run, the newest schedule, and the next fires."""
+    """A mark that changes with every event: the last end of a run, the newest schedule, and the next fires."""
 
     ended_us: int
     schedule_id: int
@@ -95,25 +95,25 @@ class ChangeMark:
 
     @property
     def digest(self) -> str:
-        """The mark as one word."""
+        """The mark as one short text."""
         return f"{self.ended_us}.{self.schedule_id}.{crc32(repr(self.coming).encode()):08x}"
 
 
 @dataclass(frozen=True, slots=True)
 class RunReference:
-    """A run that a page found by its id elsewhere."""
+    """A run that a page looked up by its id."""
 
     run_id: str
     schedule_id: int
     agent_id: str
 
 
-# Schedules that do not wait for their time are few, and have an index of their own.
+# Few schedules are in these states, and they have their own index.
 IS_NOT_ACTIVE = text("state IN ('paused', 'cancelled', 'ended')")
 
 
 class OverviewStore:
-    """Reads for pages, and changes nothing."""
+    """Reads data for pages, and changes nothing."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -123,7 +123,7 @@ class OverviewStore:
         wanted = SELECT_SCHEDULES.where(*_waits_for_its_time(whose))
         if after is not None:
             at, number = schedules.c.fire_us, schedules.c.id
-            # The first condition adds nothing, but an index can serve it.
+            # The first condition is redundant, but an index can serve it.
             wanted = wanted.where(at >= after.fire_us, or_(at > after.fire_us, number > after.id))
         return await self._read(wanted.order_by(schedules.c.fire_us, schedules.c.id).limit(limit))
 
@@ -141,7 +141,7 @@ class OverviewStore:
         return await self._read(wanted.order_by(schedules.c.id.desc()).limit(limit))
 
     async def fires_until(self, whose: OwnerFilter, until_us: int, limit: int) -> Sequence[UpcomingFire]:
-        """Schedules that fire by then."""
+        """Schedules that fire by that time."""
         names = ("fire_us", "kind", "value", "zone", "start_us", "end_us", "jitter_s")
         wanted = select(*(schedules.c[name] for name in names)).where(
             *_waits_for_its_time(whose), schedules.c.fire_us <= until_us
@@ -151,27 +151,27 @@ class OverviewStore:
         return [UpcomingFire(row["fire_us"], trigger_of(row)) for row in rows]
 
     async def ended_since(self, whose: OwnerFilter, since_us: int, limit: int) -> Sequence[tuple[int, RunStatus]]:
-        """When runs ended since then and how, the last one first."""
+        """When and how runs ended since then, the last one first."""
         at = occurrences.c.ended_us
         wanted = select(at, occurrences.c.standing).where(*owned_by(occurrences, whose), at >= since_us)
-        # The index of an agent's runs is by their due time, which is before their end.
+        # The index of an agent's runs is by due time, which is before their end.
         by = at if whose.agent_id is None else occurrences.c.intended_us
         wanted = wanted.where(by >= since_us).order_by(by.desc()).limit(limit)
         rows = await self._database.read(lambda connection: connection.execute(wanted).all())
         return [(row.ended_us, RunStatus(row.standing)) for row in rows]
 
     async def dead(self, whose: OwnerFilter, most: int) -> int:
-        """How many runs were given up, counted up to `most`."""
+        """How many runs are dead, counted up to `most`."""
         given_up = occurrences.c.standing == literal_column("'dead'")
         some = select(occurrences.c.id).where(given_up, *owned_by(occurrences, whose)).limit(most).subquery()
         count = select(func.count()).select_from(some)
         return await self._database.read(lambda connection: connection.execute(count).scalar_one())
 
     async def change_mark(self, whose: OwnerFilter, most: int) -> ChangeMark:
-        """A mark that changes when something happened.
+        """A mark that changes with every event.
 
-        There is no index of when schedules changed, and none is needed: whatever is made, paused, resumed, moved or
-        begun changes what fires next, which has an index.
+        It needs no index of when schedules changed: creating, pausing, resuming, moving or starting a schedule changes
+        what fires next, which has an index.
         """
         ended = select(func.max(occurrences.c.ended_us)).where(occurrences.c.ended_us.is_not(None))
         newest = select(ended.scalar_subquery(), select(func.max(schedules.c.id)).scalar_subquery())

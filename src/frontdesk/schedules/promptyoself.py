@@ -1,4 +1,4 @@
-"""Imports the schedules of a PromptYoSelf database, each of them once."""
+"""Imports the schedules of a PromptYoSelf database; each is imported once."""
 
 import hashlib
 import sqlite3
@@ -32,14 +32,14 @@ from frontdesk.schedules.store import ScheduleFilter, ScheduleStore
 from frontdesk.schedules.triggers import cron_trigger, format_interval, next_fire_after, parse_interval, parse_iso_time
 from frontdesk.settings.model import AGENT_ID_PATTERN, clean_agent_id
 
-# The newer of the two tables comes first: a schedule that is in both is imported from it.
+# The newer table comes first: a schedule in both tables is imported from it.
 TABLES = ("unified_reminders", "schedules")
 IMPORT_MARK = "import:"
 
 
 @dataclass(frozen=True, slots=True)
 class PromptYoSelfRow:
-    """A row as it was read, not checked yet; None where the table has no such column."""
+    """A row as it was read, not yet checked; None if the table has no such column."""
 
     table: str
     id: object
@@ -61,17 +61,17 @@ class PromptYoSelfRow:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What rows of both tables have in common where they are the same schedule."""
+        """The values that rows of both tables share if they are the same schedule."""
         return self.agent_id, self.prompt, self.kind, self.value
 
     @property
     def mark(self) -> str:
-        """Stays the same when the row is read again, from whichever path and however often it has run meanwhile."""
+        """A value that stays the same on every import, for any path and after any number of runs."""
         content = repr((self.table, self.id, *self.identity, self.created_at))
         return f"{IMPORT_MARK}{hashlib.sha256(content.encode(errors='replace')).hexdigest()[:32]}"
 
 
-# The columns for each of our fields; the first one that a table has counts.
+# The columns for each of our fields; the first one that the table has is used.
 COLUMNS: Mapping[str, Sequence[str]] = {
     "id": ("id",),
     "agent_id": ("agent_id",),
@@ -116,7 +116,7 @@ def _check_file(database: sqlite3.Connection, path: Path) -> None:
 
 
 def _known_columns(database: sqlite3.Connection, table: str) -> Mapping[str, str]:
-    """The columns of a table by our names for them; empty where there is no such table."""
+    """The columns of a table by our names for them; empty if there is no such table."""
     there = {str(row[1]) for row in database.execute(f"PRAGMA table_info({table})")}
     found = {ours: next((name for name in theirs if name in there), None) for ours, theirs in COLUMNS.items()}
     return {ours: name for ours, name in found.items() if name is not None} if there else {}
@@ -128,19 +128,19 @@ def _read_rows(
     missing = [COLUMNS[name][0] for name in REQUIRED_COLUMNS if name not in columns]
     if missing:
         raise Invalid(f"{path} has a table {table} without {', '.join(missing)}: it is not PromptYoSelf's")
-    # The names come from the lists above, and never from the file.
+    # The names come from the lists above, never from the file.
     found = database.execute(f"SELECT {', '.join(columns.values())} FROM {table} ORDER BY id")  # noqa: S608
     return [PromptYoSelfRow(table, **dict(zip(columns, row, strict=True))) for row in found]
 
 
-# Their executor may have been down during a move; a prompt that is older than this is not imported.
+# Their executor may have been down during a move; a prompt that was due before this is not imported.
 STILL_DUE_US = 24 * 3600 * SECOND
 ACTIVE_STATUSES = frozenset({"", "active", "pending", "scheduled"})
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedImport:
-    """A schedule to add, its next intended time, and how often it has run before."""
+    """A schedule to add, its next intended time, and how often it has already run."""
 
     new: ScheduleDefinition
     intended_us: int
@@ -149,7 +149,7 @@ class PlannedImport:
 
 @dataclass(slots=True)
 class ImportPlan:
-    """The schedules to add, and the rows to leave out, with the reasons."""
+    """The schedules to add, and the rows to leave out with the reasons."""
 
     taken: list[PlannedImport] = field(default_factory=list[PlannedImport])
     left_out: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -203,7 +203,7 @@ def _row_prompt(row: PromptYoSelfRow, limits: ScheduleLimits) -> str:
 
 
 def _row_repetitions(row: PromptYoSelfRow) -> tuple[int | None, int]:
-    """How often it may run in all, and how often it has run."""
+    """How often it may run in total, and how often it has run."""
     most = _parse_whole(row.max_repetitions, "max_repetitions")
     count = max(0, _parse_whole(row.repetition_count, "repetition_count") or 0)
     if most is not None and not 1 <= most <= MAX_WHOLE_NUMBER:
@@ -257,7 +257,7 @@ def _parse_exact_time(text: str) -> int | None:
 
 
 def _parse_stored_time(value: object) -> int | None:
-    """A time as PromptYoSelf stores it: UTC where it has no offset."""
+    """A time as PromptYoSelf stores it: UTC if it has no offset."""
     if value is None or not str(value).strip():
         return None
     try:
@@ -268,7 +268,7 @@ def _parse_stored_time(value: object) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class PromptYoSelfImporter:
-    """Imports schedules; each is marked, so that a second import knows it, also after it was cancelled or has ended."""
+    """Imports schedules, and marks each, so that a second import skips it even after it was cancelled or ended."""
 
     store: ScheduleStore
     limits: ScheduleLimits

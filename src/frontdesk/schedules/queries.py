@@ -1,4 +1,4 @@
-"""Reads schedules, runs and previews for a caller; what the caller may not see is not found."""
+"""Reads schedules, runs and previews for a caller; what the caller may not see counts as not found."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,13 +50,13 @@ NO_SCHEDULE = "Schedule {} not found"
 
 @dataclass(frozen=True, slots=True)
 class ScheduleQueries:
-    """Reads for a caller. What the caller may not see is `NotFound`, with the message for what does not exist."""
+    """Reads for a caller. What the caller may not see is `NotFound`, with the same message as for a missing row."""
 
     store: ScheduleStore
     past: HistoryStore
 
     async def list(self, caller: Caller, wanted: ListSchedules | None = None) -> SchedulePage:
-        """The schedules that the caller may see, in the order they were made."""
+        """The schedules that the caller may see, in the order of creation."""
         require_read(caller)
         asked = wanted or ListSchedules()
         whose = owner_filter_for_agent(caller, asked.agent_id)
@@ -132,18 +132,18 @@ class ScheduleQueries:
         return found
 
 
-# So many schedules and runs around now are read, and so many times returned.
+# At most this many schedules and runs around now are read, and at most this many times returned.
 MAX_AROUND = 150
 MAX_FIRES = 300
 MAX_DEAD = 100
 MAX_TURNS = 20
-# A turn has the time of the database, a run that of the machine that delivers it.
+# A turn has the database's time, a run the time of the machine that delivers it.
 CLOCKS_APART_US = 120 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleOverview:
-    """Lists for pages, without what the caller may not see."""
+    """Lists for pages, limited to what the caller may see."""
 
     store: OverviewStore
     past: HistoryStore
@@ -180,30 +180,30 @@ class ScheduleOverview:
         return EndedRunsPage(runs, None if following is None else str(following))
 
     async def under_way(self, caller: Caller, agent_id: str | None, limit: object) -> Sequence[RunRecord]:
-        """Some of the runs that have begun or wait for a retry."""
+        """Some of the runs that have started or wait for a retry."""
         require_read(caller)
         most = parse_within("limit", limit, MAX_LIMIT)
         return await self.past.under_way(HistoryQuery(owner_filter_for_agent(caller, agent_id), limit=most))
 
     async def around(self, caller: Caller, agent_id: str | None, now_us: int, span_us: int) -> FiresAroundNow:
-        """What fires within `span_us` from now, and what ended within `span_us` before."""
+        """The fires within `span_us` after now, and the runs that ended within `span_us` before."""
         require_read(caller)
         whose = owner_filter_for_agent(caller, agent_id)
         waiting = await self.store.fires_until(whose, now_us + span_us, MAX_AROUND)
         ended = await self.store.ended_since(whose, now_us - span_us, MAX_AROUND)
         if len(waiting) == MAX_AROUND:
-            # Where not even the next time of each fits, the times after it are not needed.
+            # If not even the next time of each fits, the later times are not needed.
             return FiresAroundNow([one.fire_us for one in waiting], ended, more=True)
         ahead, more = expand_fires(waiting, now_us + span_us, MAX_FIRES)
         return FiresAroundNow(ahead, ended, more or len(ended) == MAX_AROUND)
 
     async def dead(self, caller: Caller, agent_id: str | None = None) -> int:
-        """How many runs were given up, up to `MAX_DEAD`."""
+        """How many runs are dead, counted up to `MAX_DEAD`."""
         require_read(caller)
         return await self.store.dead(owner_filter_for_agent(caller, agent_id), MAX_DEAD)
 
     async def change_mark(self, caller: Caller, agent_id: str | None = None) -> str:
-        """A mark that changes once something was made, paused, moved or begun, or has ended.
+        """A mark that changes after schedules are created, paused, moved, started or ended.
 
         It may miss changes of schedules that fire only after many others.
         """
@@ -216,12 +216,12 @@ class ScheduleOverview:
         return await self.store.zones({run.schedule_id for run in runs})
 
     async def run_references(self, caller: Caller, ids: Collection[str]) -> Mapping[str, RunReference]:
-        """The runs among these ids of turns; the sender of a turn may give it any id."""
+        """The runs among these ids of turns; the sender of a turn may have given it any id."""
         require_read(caller)
         return await self.store.run_references(owner_filter(caller), ids) if ids else {}
 
     async def turns_of(self, caller: Caller, run: RunRecord) -> Sequence[str]:
-        """The turns of a run, the newest first; one for each attempt that reached the agent."""
+        """The turns of a run, the newest first; there is one for each attempt that reached the agent."""
         require_read(caller)
         return await self.store.turns_of(run, now_us(), CLOCKS_APART_US, MAX_TURNS)
 
@@ -231,7 +231,7 @@ def expand_fires(waiting: Sequence[UpcomingFire], until_us: int, most: int) -> t
     found = [one.fire_us for one in waiting]
     going = [(one.trigger, one.fire_us) for one in waiting]
     while going and len(found) < most:
-        # One more time of each in turn, so that no schedule fills the list alone.
+        # Takes one more time of each in turn, so that no single schedule fills the list.
         following = [(trigger, _next_known_fire(trigger, at)) for trigger, at in going]
         going = [(trigger, at) for trigger, at in following if at is not None and at <= until_us]
         found += [at for _, at in going]
@@ -239,7 +239,7 @@ def expand_fires(waiting: Sequence[UpcomingFire], until_us: int, most: int) -> t
 
 
 def _next_known_fire(trigger: Trigger, at: int) -> int | None:
-    """The fire after this one; None where the zone of the rule is not known here."""
+    """The fire after this one; None if the zone of the rule is not known here."""
     try:
         return next_fire_after(trigger, at)
     except Invalid:

@@ -1,4 +1,4 @@
-"""Defines the requests to the schedules capability and their results, and checks numbers and choices."""
+"""Defines the requests and results of the schedules capability, and checks numbers and choices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
@@ -19,7 +19,7 @@ LONGEST_JITTER_S = 86_400
 
 
 def parse_schedule_id(value: object) -> int:
-    """A schedule's number; a number that no schedule can have becomes 0, which none has."""
+    """A schedule's number; an impossible number becomes 0, which no schedule has."""
     found = parse_whole_number(value)
     if found is None:
         raise Invalid("Schedule ID must be a number")
@@ -81,7 +81,7 @@ def parse_choice(kind: type[Choice], name: str, value: str) -> Choice:
 
 
 def parse_whole_number(value: object) -> int | None:
-    """A whole number, also as text; None for anything else."""
+    """A whole number, also from text; None for anything else."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -95,7 +95,7 @@ def parse_whole_number(value: object) -> int | None:
 
 
 CLEARABLE_FIELDS = ("start_at", "end_at", "jitter", "max_repetitions", "max_late", "webhook", "conversation_id")
-# How many schedules or runs a list has by default, and at most.
+# The default and the maximum number of schedules or runs in a list.
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1000
 DEFAULT_PREVIEW = 5
@@ -107,7 +107,7 @@ MAX_LOOP_SECONDS = 300
 class RuleRequest:
     """A rule: exactly one of `time`, `cron`, `every` and `when`, each as a rule or in plain words.
 
-    `zone` is an IANA name; times without an offset are in it, and without either they are refused. `jitter` is
+    `zone` is an IANA name. A time without an offset is in this zone; without either, it is refused. `jitter` is
     seconds, or an interval such as 5m. Words for another kind of rule than the field's are refused, unless `any_kind`.
     """
 
@@ -128,10 +128,10 @@ class RuleRequest:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleFields(RuleRequest):
-    """All fields of a schedule; a field that is left out is None.
+    """All fields of a schedule; a field that is not given is None.
 
-    `max_late` is seconds, or an interval. Fields of type object are checked by this capability, so that every
-    interface gives the same error messages.
+    `max_late` is seconds, or an interval. This capability checks fields of type object, so that every interface gives
+    the same error messages.
     """
 
     prompt: str | None = None
@@ -156,7 +156,7 @@ class NewSchedule(ScheduleFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleChange(ScheduleFields):
-    """The changes of a schedule. None leaves a field as it is; a name of `CLEARABLE_FIELDS` in `clear` empties it.
+    """The changes of a schedule. None leaves a field unchanged; a name of `CLEARABLE_FIELDS` in `clear` empties it.
 
     A new time, cron, every or when replaces the whole rule.
     """
@@ -166,7 +166,7 @@ class ScheduleChange(ScheduleFields):
 
 @dataclass(frozen=True, slots=True)
 class RuleDescription:
-    """An exact description of a rule: `facts` (rule, zone, next_local, next_utc) and the same as a sentence."""
+    """An exact description of a rule: `facts` (rule, zone, next_local, next_utc), and the same as a sentence."""
 
     facts: Mapping[str, str | None]
     sentence: str
@@ -189,9 +189,9 @@ class SavedSchedule:
 
 @dataclass(frozen=True, slots=True)
 class ListSchedules:
-    """Which schedules to list, by id: the first `limit` after `after_id` that the caller may see.
+    """Which schedules to list: at most `limit` that the caller may see, in the order of their ids, after `after_id`.
 
-    Cancelled and ended ones only with `include_cancelled`; with `state`, only those of that state.
+    Cancelled and ended schedules are included only with `include_cancelled`; `state` selects schedules of that state.
     """
 
     agent_id: str | None = None
@@ -211,7 +211,7 @@ class SchedulePage:
 
 @dataclass(frozen=True, slots=True)
 class ListRuns:
-    """Which runs to list, the newest first; `before` is a time, or `next` of the page before."""
+    """Which runs to list, the newest first; `before` is a time, or `next` of the previous page."""
 
     schedule_id: int | None = None
     agent_id: str | None = None
@@ -241,7 +241,7 @@ class RulePreview:
 class ExecutedRun:
     """The outcome of one due prompt that was run on demand; `error` says why it was not delivered.
 
-    `later`: it was handed to the worker, and comes when the caller's own turn has ended.
+    `later`: the worker delivers it after the caller's own turn.
     """
 
     id: int
@@ -260,9 +260,9 @@ class ExecutedRun:
 class ExecutorState:
     """The state of this process's worker, and the figures of all schedules; times are UTC microseconds.
 
-    `autostart` and `interval_s` are settings that older clients read: the worker sleeps until the next due time, and
-    not for an interval. `oldest_overdue_us` is how late the oldest is. Figures of all schedules are None for callers
-    who may not see them.
+    `autostart` and `interval_s` are settings for older clients: the worker sleeps until the next due time, not for an
+    interval. `oldest_overdue_us` is the lateness of the oldest overdue schedule. Figures of all schedules are None for
+    callers who may not see them.
     """
 
     running: bool
@@ -282,10 +282,10 @@ class ExecutorState:
 
 @dataclass(frozen=True, slots=True)
 class InferredAgent:
-    """The agent that a call without an `agent_id` would be for, and how it was found.
+    """The agent for a call without an `agent_id`, and how it was found.
 
     `source` is credential, header, parameter, metadata, scoped_default, default, environment, single_agent or none;
-    `key` the scope or variable that held it.
+    `key` is the scope or variable that contained it.
     """
 
     agent_id: str | None
@@ -313,7 +313,7 @@ class HostTest:
 
 @dataclass(frozen=True, slots=True)
 class UploadedHostTool:
-    """A tool that Letta now has."""
+    """A tool that was uploaded to Letta."""
 
     tool_id: str
     name: str | None
@@ -323,7 +323,7 @@ class UploadedHostTool:
 class ImportResult:
     """The result of an import: the ids of new schedules, and how many were imported before.
 
-    `left_out` has each row that was not imported: (table and row, reason). `warnings` are about those that were.
+    `left_out` has each row that was not imported: (table and row, reason). `warnings` are about imported rows.
     """
 
     path: str

@@ -54,13 +54,13 @@ from frontdesk.schedules.worker import ScheduleMetrics, Worker
 from frontdesk.settings import Settings
 from frontdesk.settings.model import clean_agent_id, variable_names
 
-# A change is made again on top of another one that came first, so that neither is lost.
+# A change is tried again on top of a concurrent change, so that neither is lost.
 UPDATE_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookOptions:
-    """Whether answers to webhooks can be signed, and may go to private networks."""
+    """Whether webhook answers can be signed, and whether they may go to private networks."""
 
     signed: bool = False
     private: bool = False
@@ -68,7 +68,7 @@ class WebhookOptions:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleService:
-    """Adds and changes schedules for a caller. What the caller may not see is `NotFound`, as what does not exist."""
+    """Adds and changes schedules for a caller. What the caller may not see is `NotFound`, like a missing schedule."""
 
     store: ScheduleStore
     queries: ScheduleQueries
@@ -81,11 +81,11 @@ class ScheduleService:
     executor: ScheduleExecutor
     importer: PromptYoSelfImporter
     authorities: AuthorityService
-    # One new schedule at a time for each agent, so that the limits of a run are counted right.
+    # Each agent's schedules are added one at a time, so that the limits of a run are counted correctly.
     agent_locks: WeakValueDictionary[str, anyio.Lock] = field(default_factory=WeakValueDictionary[str, anyio.Lock])
 
     async def add(self, caller: Caller, request: NewSchedule) -> SavedSchedule:
-        """Make a schedule for the caller's agent."""
+        """Create a schedule for the caller's agent."""
         require_write(caller)
         agent_id = await self.defaults.agent_for(caller, request.agent_id)
         now = now_us()
@@ -94,7 +94,7 @@ class ScheduleService:
         if not request.skip_validation:
             await self.host.validate(agent_id)
         async with self.agent_locks.setdefault(agent_id, anyio.Lock()):
-            # Checked first: a conversation that was made for a schedule stays, even if the schedule is refused.
+            # Checked first: a conversation created for a schedule stays, even if the schedule is refused.
             self.limits.check_count(agent_id, await self.store.count_active(agent_id))
             new = replace(
                 new, made_by=await self._creating_run(caller, new), authority=await self.authorities.of(caller)
@@ -104,7 +104,7 @@ class ScheduleService:
         return SavedSchedule(made)
 
     async def cancel(self, caller: Caller, schedule_id: object, only: OwnerFilter | None = None) -> Schedule:
-        """Cancel a schedule: no run of it begins any more. With `only`, refuse schedules of other owners."""
+        """Cancel a schedule: no further run starts. With `only`, refuse schedules of other owners."""
         require_write(caller)
         gone = "Schedule {} not found or already cancelled"
         old = await self.queries.get_visible(caller, schedule_id, gone)
@@ -122,7 +122,7 @@ class ScheduleService:
         return await self._reload(old)
 
     async def resume(self, caller: Caller, schedule_id: object) -> SavedSchedule:
-        """Resume a schedule; a one-time prompt that was due meanwhile runs at once."""
+        """Resume a schedule; a one-time prompt that became due meanwhile runs immediately."""
         require_write(caller)
         old = await self.queries.get_visible(caller, schedule_id)
         found = await self.store.resume(old.id, now_us())
@@ -131,7 +131,7 @@ class ScheduleService:
         return SavedSchedule(found)
 
     async def update(self, caller: Caller, schedule_id: object, change: ScheduleChange) -> SavedSchedule:
-        """Change a schedule in place; a new rule counts from now."""
+        """Change a schedule; a new rule counts from now."""
         require_write(caller)
         for _ in range(UPDATE_ATTEMPTS):
             with suppress(StaleSchedule):
@@ -149,7 +149,7 @@ class ScheduleService:
         if (new.prompt, new.forward, new.conversation_id) != (
             *(old.what.prompt, old.what.forward, old.what.conversation_id),
         ):
-            # Whoever changes the prompt, or where the answer goes, limits its runs too.
+            # A caller who changes the prompt or the answer's target limits the runs too.
             new = replace(new, authority=new.authority.combined_with(await self.authorities.of(caller)))
         found = await self.store.update(old.id, new, _new_intended_us(old, new, now), now, old)
         if found is None:
@@ -157,14 +157,14 @@ class ScheduleService:
         return SavedSchedule(found)
 
     async def run_now(self, caller: Caller, schedule_id: object) -> str:
-        """Run a schedule once more, next in its agent's queue; returns the delivery id."""
+        """Run a schedule once more, as the next run in its agent's queue; returns the delivery id."""
         require_write(caller)
         old = await self.queries.get_visible(caller, schedule_id)
         check_may_start_run(await self._current_runs(caller, old.what.agent_id))
         return await self.store.run_now(old.id, now_us())
 
     async def redrive(self, caller: Caller, delivery_id: str) -> RunRecord:
-        """Try a dead run again, with all its attempts."""
+        """Retry a dead run with all its attempts."""
         require_write(caller)
         past = self.queries.past
         found = await self.queries.get_visible_run(caller, delivery_id)
@@ -176,7 +176,7 @@ class ScheduleService:
         return await self.store.get(old.id) or old
 
     async def _current_runs(self, caller: Caller, agent_id: str) -> Sequence[CurrentRun]:
-        """The run in which the caller may be: an agent in its own run, and never a person or an admin."""
+        """The runs that the caller may be in: only an agent can be in one, never a person or an admin."""
         if is_schedules_admin(caller) or not rights.names_agent(caller):
             return ()
         run = await self.store.under_way(agent_id)
@@ -185,7 +185,7 @@ class ScheduleService:
         return (CurrentRun(run.id, run.schedule_id, run.recurring),)
 
     async def _creating_run(self, caller: Caller, new: ScheduleDefinition) -> str | None:
-        """The run in which the schedule is made, if any; refused where that run may not make it."""
+        """The run that creates the schedule, if any; raises an error if that run may not create it."""
         runs = await self._current_runs(caller, new.agent_id)
         if not runs:
             return None
@@ -206,10 +206,10 @@ def _require_first_fire(trigger: Trigger, now: int) -> int:
 
 
 def _new_intended_us(old: Schedule, new: ScheduleDefinition, now: int) -> int | None:
-    """The next time of a changed schedule; None where the change leaves it as it was."""
+    """The next time of a changed schedule; None if the change does not affect it."""
     if new.trigger != old.what.trigger:
         return _require_first_fire(new.trigger, now)
-    # Its last run is under way, and no other was to follow.
+    # The last run is active, and no other run was to follow.
     goes_on = old.intended_us is None and new.max_repetitions != old.what.max_repetitions
     return next_fire_after(new.trigger, now) if goes_on else None
 
@@ -227,7 +227,7 @@ def open_schedules(
     tasks: TaskGroup,
     keeps_conversation: KeepsConversation,
 ) -> tuple[ScheduleService, Worker]:
-    """The service, and the worker; a process that delivers prompts runs the worker in a task of its own."""
+    """Open the service and the worker; a process that delivers prompts runs the worker in its own task."""
     notifier, metrics, authorities = (
         WakeupNotifier(database),
         ScheduleMetrics(registry),

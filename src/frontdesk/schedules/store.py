@@ -36,7 +36,7 @@ from frontdesk.schedules.model import (
 from frontdesk.schedules.triggers import add_jitter, next_fire_after
 from frontdesk.schedules.wakeup import WakeupNotifier
 
-# A schedule keeps its last time while that run is under way; this is when the run was started.
+# A schedule keeps its last time during that run; this is when the run started.
 LAST_FIRE_BEGAN_US = (
     select(occurrences.c.created_us)
     .where(
@@ -48,13 +48,13 @@ LAST_FIRE_BEGAN_US = (
 SELECT_SCHEDULES = select(schedules, LAST_FIRE_BEGAN_US.label("began_us"))
 LIVE_STATES = (ScheduleState.ACTIVE, ScheduleState.PAUSED)
 INSERT_BATCH = 1_000
-# Runs of one agent that were started by hand and have not ended.
+# The number of active manual runs per agent.
 MAX_MANUAL_RUNS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleFilter:
-    """Which schedules to list: the first `limit` with an id above `after`; `made_by` is the run that made them."""
+    """Which schedules to list: at most `limit` with an id above `after`; `made_by` is the run that created them."""
 
     whose: OwnerFilter = field(default_factory=OwnerFilter)
     states: Sequence[ScheduleState] = (ScheduleState.ACTIVE,)
@@ -64,7 +64,7 @@ class ScheduleFilter:
 
 
 class StaleSchedule(Conflict):
-    """The schedule was changed since it was read, so a change based on what was read is refused."""
+    """The schedule was changed since it was read, so a change based on the old state is refused."""
 
 
 class RowValues(Protocol):
@@ -107,12 +107,12 @@ def trigger_of(row: RowValues) -> Trigger:
 
 
 def columns_after_last_fire(row: RowValues) -> dict[str, Any]:
-    """The columns of a schedule in its last run, as if they had been written when that run started."""
+    """The columns of a schedule in its last run, as if they had been written at the start of that run."""
     return {"intended_us": None, "fire_us": None, "fired": row["fired"] + 1, "last_us": row["began_us"]}
 
 
 def schedule_of(row: RowValues) -> Schedule:
-    """A schedule from its row, and from when its last run started, if that is under way."""
+    """Build a schedule from its row, and from the start of its last run if that run is active."""
     times = row if row["began_us"] is None else columns_after_last_fire(row)
     what = ScheduleDefinition(
         agent_id=row["agent_id"],
@@ -141,14 +141,14 @@ def schedule_of(row: RowValues) -> Schedule:
 
 
 class ScheduleStore:
-    """Stores schedules. Callers give `intended_us`: when a trigger fires is decided elsewhere."""
+    """Stores schedules. Callers compute `intended_us`."""
 
     def __init__(self, database: Database, notifier: WakeupNotifier) -> None:
         self._database = database
         self._notifier = notifier
 
     async def add(self, new: ScheduleDefinition, intended_us: int, now_us: int, limit: int | None = None) -> Schedule:
-        """Add a schedule, unless the agent has `limit` of them already."""
+        """Add a schedule, unless the agent already has `limit` of them."""
 
         def work(connection: Connection) -> RowMapping:
             lower_due(connection, {queue_of(new.agent_id, new.policy.overlap): intended_us}, now_us)
@@ -169,7 +169,7 @@ class ScheduleStore:
     ) -> Sequence[int]:
         """Add many schedules, each with its intended time, all or none; returns their ids.
 
-        `fired` is how often each has run before, elsewhere.
+        `fired` is how often each has already run elsewhere.
         """
 
         def work(connection: Connection) -> list[int]:
@@ -207,7 +207,7 @@ class ScheduleStore:
         return await self.count(ScheduleFilter(OwnerFilter(agent_id), LIVE_STATES))
 
     async def cancel(self, schedule_id: int, now_us: int) -> bool:
-        """Cancel a schedule: no run of it begins any more, a running one may end. False where it was over already."""
+        """Cancel a schedule: no further run starts, an active run may end. False if it was already over."""
 
         def work(connection: Connection) -> bool:
             row = _lock_schedule(connection, schedule_id, now_us)
@@ -223,7 +223,7 @@ class ScheduleStore:
                 "available_us": None,
             }
             if connection.execute(update(occurrences).where(*waiting).values(ended)).rowcount:
-                # The next run in the queue may begin now.
+                # The next run in the queue may start now.
                 lower_due(connection, dict.fromkeys(_queues_of(row["agent_id"]), now_us), now_us)
             return True
 
@@ -232,7 +232,7 @@ class ScheduleStore:
         return changed
 
     async def pause(self, schedule_id: int, now_us: int) -> bool:
-        """Pause a schedule; a run under way continues. False where it was not active."""
+        """Pause a schedule; an active run continues. False if it was not active."""
 
         def work(connection: Connection) -> bool:
             row = _lock_schedule(connection, schedule_id, now_us)
@@ -244,10 +244,10 @@ class ScheduleStore:
         return await self._database.write(work, small=True)
 
     async def resume(self, schedule_id: int, now_us: int) -> Schedule | None:
-        """Resume a schedule; None where it was not paused.
+        """Resume a schedule; None if it was not paused.
 
-        A recurring one continues with its next time, and skips those that passed meanwhile. A one-time schedule that
-        was due meanwhile runs now or is skipped, by its policy.
+        A recurring schedule continues with its next time, and skips those that passed meanwhile. A one-time schedule
+        that became due meanwhile runs now or is skipped, by its policy.
         """
 
         def work(connection: Connection) -> RowMapping | None:
@@ -275,9 +275,9 @@ class ScheduleStore:
         now_us: int,
         seen: Schedule | None = None,
     ) -> Schedule | None:
-        """Change a schedule; None where it is over. Without `intended_us` it keeps its next time.
+        """Change a schedule; None if it is over. Without `intended_us` it keeps its next time.
 
-        `seen` is the schedule that the change is based on; `StaleSchedule` where it was changed since.
+        `seen` is the schedule that the change is based on; raises `StaleSchedule` if it was changed since.
         """
 
         def work(connection: Connection) -> RowMapping | None:
@@ -302,7 +302,7 @@ class ScheduleStore:
         return self._notify_for(await self._database.write(work, small=True), now_us)
 
     async def run_now(self, schedule_id: int, now_us: int) -> str:
-        """Add a run as soon as the agent is free, besides the rule; returns the delivery id."""
+        """Add a run as soon as the agent is free, in addition to the rule; returns the delivery id."""
 
         def work(connection: Connection) -> str:
             row = _lock_schedule(connection, schedule_id, now_us)
@@ -326,7 +326,7 @@ class ScheduleStore:
         return made
 
     async def under_way(self, agent_id: str) -> Occurrence | None:
-        """The running run of an agent; of several, the one that started last."""
+        """The active run of an agent; if there are several, the one that started last."""
         running = (
             RUNNING_RUNS.where(occurrences.c.lane.in_(_queues_of(agent_id)))
             .order_by(occurrences.c.started_us.desc())
@@ -342,7 +342,7 @@ class ScheduleStore:
             return (await connection.execute(select(func.min(lanes.c.due_us)))).scalar_one()
 
     async def next_fire_of_agents(self, agents: Sequence[str]) -> Mapping[str, int]:
-        """When each of these agents is prompted next; agents without a schedule are left out."""
+        """When each of these agents is prompted next; agents without a schedule are missing."""
         soonest = select(func.min(schedules.c.fire_us)).where(schedules.c.lane == lanes.c.name, SCHEDULE_IS_WAITING)
         names = {lane: agent for agent in agents for lane in _queues_of(agent)}
         wanted = select(lanes.c.name, soonest.scalar_subquery().label("us")).where(lanes.c.name.in_(names))
@@ -390,7 +390,7 @@ def _new_schedule_columns(intended_us: int, now_us: int) -> dict[str, Any]:
 
 
 def _earliest_by_queue(news: Sequence[tuple[ScheduleDefinition, int]]) -> dict[str, int | None]:
-    """When each queue is due for these schedules."""
+    """The time at which each queue is due for these schedules."""
     due: dict[str, int | None] = {}
     for new, intended in news:
         lane = queue_of(new.agent_id, new.policy.overlap)
@@ -417,7 +417,7 @@ def _insert_batch(
 def _insert_manual(connection: Connection, row: RowMapping, now_us: int) -> str:
     intended = now_us
     taken = select(occurrences.c.id).where(occurrences.c.schedule_id == row["id"])
-    # The id has milliseconds, and this one may be taken.
+    # The id contains milliseconds, so this one may be taken.
     while connection.execute(taken.where(occurrences.c.id == delivery_id(row["id"], intended))).first():
         intended += 1_000
     made = delivery_id(row["id"], intended)
@@ -449,12 +449,12 @@ def _lock_schedule(connection: Connection, schedule_id: int, now_us: int) -> Row
     row = connection.execute(wanted).mappings().first()
     if row is None:
         return None
-    # Both queues of the agent: the schedule may move from one to the other, and its runs stay where they began.
+    # Both queues of the agent: the schedule may move from one to the other, but its runs stay in the old queue.
     lower_due(connection, dict.fromkeys(_queues_of(row["agent_id"])), now_us)
     row = connection.execute(wanted).mappings().first()
     if row is None or row["began_us"] is None:
         return row
-    # It is about to change: the end of the run must not take the new schedule for the one that it belongs to.
+    # The row is about to change: the end of the run must not change the new schedule.
     _update_schedule(connection, schedule_id, columns_after_last_fire(row))
     return _read_schedule(connection, schedule_id)
 

@@ -1,12 +1,11 @@
 """Computes when triggers fire: one-time, cron and interval triggers, in a zone, across changes of the clock.
 
-A rule whose minute and hour both name times (neither begins with a star) keeps its appointments: a time in the hour
-that is skipped in spring fires right after that hour, and a time in the hour that comes twice in autumn fires the first
-time only. Any other rule fires whenever the local clock shows a matching time: in the hour that comes twice it fires in
-both, and in the skipped hour it does not fire.
+A rule whose minute and hour both name times (neither starts with a star) fires once per named time. In the hour skipped
+in spring, it fires right after that hour; in the hour repeated in autumn, it fires only the first time. Any other rule
+fires whenever the local clock shows a matching time: twice in the repeated hour, and not at all in the skipped hour.
 
-cronsim parses the fields and matches the days. The search for the next time is our own, because cronsim goes by whole
-hours and misses fires where the clock moves by half an hour (Lord Howe Island).
+cronsim parses the fields and matches the days. The search for the next time is our own, because cronsim uses whole
+hours and misses fires if the clock moves by half an hour (Lord Howe Island).
 """
 
 import re
@@ -57,7 +56,7 @@ def parse_iso_time(text: str, zone: str | None = None) -> datetime:
 
 
 def resolve_local_time(clock_time: datetime, zone: str) -> datetime:
-    """The UTC time at which clocks in the zone show `wall`; refuse a time that they show twice or never."""
+    """The UTC time at which clocks in the zone show `clock_time`; refuses a time that they show twice or never."""
     there = ZoneInfo(zone)
     shown = [moment.astimezone(there).isoformat() for moment in zones.utc_times(clock_time, there)]
     local = clock_time.isoformat(" ", "minutes")
@@ -101,7 +100,7 @@ LONGEST_INTERVAL_S = 100 * 366 * 86400
 
 
 def parse_interval(text: str) -> int:
-    """The length of an interval in seconds; a number alone is seconds."""
+    """The length of an interval in seconds; a number alone means seconds."""
     plain = text.strip()
     shape = INTERVAL_SHAPE.fullmatch(plain)
     if shape is None:
@@ -111,7 +110,7 @@ def parse_interval(text: str) -> int:
 
 
 def check_interval(length_s: int, text: str) -> int:
-    """Refuse an interval of no length or of more than a century; `text` is for the message."""
+    """Refuse an interval of zero or of more than a century; `text` is for the message."""
     if not 1 <= length_s <= LONGEST_INTERVAL_S:
         raise Invalid(f"Invalid interval format: {text[:100]}. Use formats like '30s', '5m', '1h'")
     return length_s
@@ -124,13 +123,13 @@ def format_interval(length_s: int) -> str:
 
 
 def next_interval_fire(start_us: int, length_s: int, after_us: int) -> int:
-    """The first fire later than `after_us`."""
+    """The first fire after `after_us`."""
     step = length_s * SECOND
     return start_us + max(0, (after_us - start_us) // step + 1) * step
 
 
 def last_interval_fire(start_us: int, length_s: int, until_us: int) -> int:
-    """The last fire no later than `until_us`, or the start where that is later still."""
+    """The last fire not after `until_us`, or the start if that is later."""
     step = length_s * SECOND
     return start_us + max(0, (until_us - start_us) // step) * step
 
@@ -159,7 +158,7 @@ MAX_CRON_STEPS = 1000
 
 @dataclass(frozen=True, slots=True)
 class CronSteps:
-    """Every n-th day, week (from Monday) or month, counted from a first day; no day before it."""
+    """Every n-th day, week (from Monday) or month, counted from a first day; earlier days do not match."""
 
     number: int
     unit: str
@@ -183,7 +182,7 @@ class CronSteps:
 
 @dataclass(frozen=True, slots=True)
 class CronRule:
-    """A parsed rule: its times of the day, its days, and whether it keeps appointments (see above)."""
+    """A parsed rule: its times of day and its days. `appointments`: minute and hour both name times (see above)."""
 
     times: tuple[time, ...]
     days: CronSim
@@ -194,7 +193,7 @@ class CronRule:
         return day.month in self.days.months and self.days.match_day(day) and (self.steps is None or self.steps.on(day))
 
     def local_times(self, after: datetime) -> Iterator[datetime]:
-        """The matching local times after `after`, in order, as if the clock never changed."""
+        """The matching local times after `after`, in order, ignoring clock changes."""
         day = after.date()
         if self.steps is not None and day < self.steps.first - ONE_DAY:
             after = datetime.combine(self.steps.first - ONE_DAY, time.max)
@@ -221,19 +220,19 @@ class CronRule:
 
 
 def normalize_cron(text: str) -> str:
-    """A rule with one space between its fields; a nickname such as @daily becomes the five it stands for."""
+    """A rule with one space between its fields; a nickname such as @daily becomes its five fields."""
     plain = " ".join(text.split())
     fields, every, steps = plain.partition(" every ")
     return f"{CRON_NICKNAMES.get(fields.lower(), fields)}{every}{steps.lower()}"
 
 
 def looks_like_cron_fields(text: str) -> bool:
-    """Whether a text may be meant as cron fields, with however many fields."""
+    """Whether a text may be meant as cron fields, with any number of fields."""
     return CRON_FIELDS.fullmatch(text.strip()) is not None and "*" in text
 
 
 def looks_like_cron(text: str) -> bool:
-    """Whether a text is meant as a cron rule: its first two fields are figures or stars, or it is a nickname."""
+    """Whether a text is meant as a cron rule: its first two fields are digits or stars, or it is a nickname."""
     first = text.split()[:2]
     return text.startswith("@") or looks_like_cron_fields(text) or (len(text.split()) >= 5 and _are_figures(first))
 
@@ -254,7 +253,7 @@ def parse_cron(text: str) -> CronRule:
         )
     if len(fields) != 5 or len(text) > LONGEST_CRON:
         raise Invalid(f"Invalid cron expression: {text[:LONGEST_CRON]}")
-    # Every 90 minutes cannot be written as */90, which would be every hour.
+    # */90 does not mean every 90 minutes, it would fire every hour.
     if any(
         int(step) > most
         for field, most in zip(fields, CRON_FIELD_MAXIMA, strict=True)
@@ -288,7 +287,7 @@ def split_cron_steps(text: str) -> tuple[str, CronSteps | None]:
 
 
 def next_cron_fire(text: str, zone: ZoneInfo, after: datetime) -> datetime | None:
-    """The first fire later than `after`, in UTC; None where there is none in forty years."""
+    """The first fire after `after`, in UTC; None if there is none in forty years."""
     rule = parse_cron(text)
     now = after.astimezone(zone).replace(tzinfo=None, fold=0)
     ahead = next(
@@ -297,7 +296,7 @@ def next_cron_fire(text: str, zone: ZoneInfo, after: datetime) -> datetime | Non
     )
     if rule.appointments or zones.constant_offset(now.date(), zone) is not None:
         return ahead
-    # Clocks may soon be set back behind `now`, and then show earlier times again.
+    # Clocks may soon be set back to before `now`, and then show earlier times again.
     back = zones.utc_offset(now, zone) - zones.utc_offset(now, zone, fold=1)
     for clock_time in rule.local_times(now - back):
         if clock_time > now:
@@ -309,7 +308,7 @@ def next_cron_fire(text: str, zone: ZoneInfo, after: datetime) -> datetime | Non
 
 
 def count_cron_fires(text: str, zone: ZoneInfo, after: datetime, until: datetime) -> int:
-    """How many fires there are later than `after` and no later than `until`."""
+    """The number of fires after `after` and not after `until`."""
     rule = parse_cron(text)
     low, high = (moment.astimezone(zone).replace(tzinfo=None, fold=0) for moment in (after, until))
     day, plain, changed = low.date(), 0, set[datetime]()
@@ -331,12 +330,12 @@ def count_cron_fires(text: str, zone: ZoneInfo, after: datetime, until: datetime
     return plain + len(changed)
 
 
-# After this, a datetime in some zone no longer fits the calendar.
+# A datetime after this may not fit the calendar in some zone.
 LAST_MOMENT_US = 250_000_000_000 * SECOND
 
 
 def next_fire_after(trigger: Trigger, after_us: int) -> int | None:
-    """The first intended time later than `after_us`."""
+    """The first intended time after `after_us`."""
     found = _next_fire_without_end(trigger, after_us)
     if found is None or found > LAST_MOMENT_US or (trigger.end_us is not None and found > trigger.end_us):
         return None
@@ -344,7 +343,7 @@ def next_fire_after(trigger: Trigger, after_us: int) -> int | None:
 
 
 def first_fire(trigger: Trigger, now_us: int) -> int | None:
-    """The first intended time of a schedule made now; a one-time trigger keeps its time, even in the past."""
+    """The first intended time of a schedule created now; a one-time trigger keeps its time, even in the past."""
     if trigger.kind is TriggerKind.ONCE:
         return parse_once_us(trigger.value)
     return next_fire_after(trigger, now_us - 1)
@@ -353,9 +352,9 @@ def first_fire(trigger: Trigger, now_us: int) -> int | None:
 def recompute_after_clock_set_back(
     trigger: Trigger, intended_us: int, now_us: int, made_us: Collection[int]
 ) -> tuple[Trigger, int] | None:
-    """The rule and its next time, where a clock that was ahead had computed `intended_us`; None where that is right.
+    """The rule and its next time if a clock that was ahead computed `intended_us`; None if the time is right.
 
-    `made_us` is when the schedule was made and changed. An interval without a start of its own counts from then; its
+    `made_us` is when the schedule was created and changed. An interval without its own start counts from then; its
     start moves back by whole steps, to before the first fire after the new time.
     """
     if trigger.kind is TriggerKind.ONCE:
@@ -380,7 +379,7 @@ def preview_fires(trigger: Trigger, after_us: int, count: int) -> list[int]:
 
 
 def add_jitter(trigger: Trigger, schedule_id: int, intended_us: int) -> int:
-    """The intended time plus jitter, which is always the same for a schedule and a time."""
+    """The intended time plus jitter; the jitter is fixed for each schedule and time."""
     if trigger.jitter_s <= 0:
         return intended_us
     seed = blake2b(f"{schedule_id}:{intended_us}".encode(), digest_size=8).digest()
@@ -414,7 +413,7 @@ def _next_fire_without_end(trigger: Trigger, after_us: int) -> int | None:
 
 START_IN_PAST = "Start time must be in the future"
 ONCE_IN_PAST = TIME_IN_PAST
-# A leap year with both changes of the clock ahead; any fixed time would do.
+# A leap year with both clock changes still to come; any fixed time would do.
 COMPARE_FIRES_FROM_US = 1_704_067_200 * SECOND
 COMPARED_FIRES = 100
 
@@ -428,7 +427,7 @@ def cron_trigger(text: str, zone: str = "UTC") -> Trigger:
 
 
 def interval_trigger(text: str, start_us: int | None, now_us: int, zone: str = "UTC") -> Trigger:
-    """The trigger of an interval; it first fires at its start, or without one, one interval from now."""
+    """The trigger of an interval; it first fires at its start, or one interval from now if it has no start."""
     length = parse_interval(text)
     if start_us is not None and start_us <= now_us:
         raise Invalid(START_IN_PAST)
@@ -437,7 +436,7 @@ def interval_trigger(text: str, start_us: int | None, now_us: int, zone: str = "
 
 
 def once_trigger(text: str, zone: str | None, now_us: int) -> Trigger:
-    """The trigger of a time with an offset, or without one in a zone."""
+    """The trigger of a time with an offset, or of a time in a zone."""
     name = None if zone is None else zones.zone_name(zone)
     at = to_us(parse_iso_time(text, name))
     if at <= now_us:

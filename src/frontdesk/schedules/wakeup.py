@@ -23,9 +23,9 @@ log = structlog.get_logger("frontdesk.schedules")
 
 
 class SocketNotifier:
-    """Wakes the processes of this machine that share a database file, by datagrams to Unix sockets in a private folder.
+    """Wakes the processes on this machine that share a database file.
 
-    Where a system has no Unix sockets, nothing is sent.
+    It sends datagrams to Unix sockets in a private folder. On a system without Unix sockets, it sends nothing.
     """
 
     def __init__(self, database: str, place: Path | None = None) -> None:
@@ -34,7 +34,7 @@ class SocketNotifier:
         self._own: Path | None = None
 
     def send(self, due_us: int) -> None:
-        """Never waits and never fails: a worker that is not reached looks for work by itself a little later."""
+        """Send without waiting or failing: a worker that is not reached looks for work by itself a little later."""
         with suppress(OSError):
             _check_private_folder(self.folder.parent)
             _check_private_folder(self.folder)
@@ -63,7 +63,7 @@ class SocketNotifier:
                 self.folder.rmdir()
 
     def _open_with_retry(self) -> socket.socket:
-        """The last process to stop deletes the folder, perhaps just now."""
+        """Open the socket; it retries because the last process to stop may delete the folder meanwhile."""
         with suppress(FileNotFoundError):
             return self._open()
         return self._open()
@@ -87,11 +87,11 @@ def _send_to_sockets(sockets: Sequence[Path], payload: bytes) -> None:
             try:
                 sender.sendto(payload, str(path))
             except ConnectionRefusedError:
-                # Left behind by a process that was killed.
+                # A socket left by a process that was killed.
                 if path.is_socket():
                     path.unlink(missing_ok=True)
             except OSError:
-                # Gone by now, or so full that one more datagram changes nothing.
+                # It is gone, or so full that one more datagram changes nothing.
                 continue
 
 
@@ -104,7 +104,7 @@ def _make_socket() -> socket.socket:
 
 
 def _make_private_folder(folder: Path) -> None:
-    """A folder into which no other user can put sockets."""
+    """Create a folder in which no other user can put sockets."""
     folder.mkdir(mode=0o700, exist_ok=True)
     _check_private_folder(folder)
 
@@ -120,7 +120,7 @@ def _user_id() -> int:
 
 
 WAKEUP_CHANNEL = "frontdesk_schedule"
-# Workers look by themselves more often than this, so what is due later needs no notification.
+# Workers look for work more often than this, so later runs need no notification.
 SOON_US = 30 * SECOND
 RECONNECT_PAUSES = (0.1, 0.5, 2.0, 5.0)
 
@@ -132,7 +132,7 @@ OnWakeup = Callable[[int], None]
 
 
 class WakeupNotifier:
-    """Tells the workers of all processes when something becomes due soon. Each process has one: stores notify it."""
+    """Notifies the workers of all processes when something becomes due soon. Each process has one; stores call it."""
 
     def __init__(self, database: Database) -> None:
         self._url = database.url
@@ -142,7 +142,7 @@ class WakeupNotifier:
         self._sockets = None if database.shared else SocketNotifier(database.url.database or "")
 
     def notify(self, due_us: int, now_us: int) -> None:
-        """Tell workers that something is due at that time, and committed; PostgreSQL itself tells other machines."""
+        """Notify workers of committed work that is due at that time; PostgreSQL itself notifies other machines."""
         if due_us > now_us + SOON_US:
             return
         self._notify_subscribers(due_us)
@@ -169,10 +169,10 @@ class WakeupNotifier:
     async def _listen(self) -> None:
         async with listen(self._url, WAKEUP_CHANNEL) as payloads, aclosing(payloads):
             self._pauses = retry_delays(*RECONNECT_PAUSES)
-            # What became due while nobody listened is found by looking.
+            # Wakes all workers, because notifications were lost while nobody listened.
             self._notify_subscribers(0)
             async for payload in payloads:
-                # Anyone who can write to the database can send anything here.
+                # Anybody who can write to the database can send any text here.
                 with suppress(ValueError):
                     self._notify_subscribers(int(payload))
 

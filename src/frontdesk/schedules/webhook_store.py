@@ -17,7 +17,7 @@ WEBHOOK_DEAD = "dead"
 
 @dataclass(frozen=True, slots=True)
 class NewWebhookCall:
-    """An answer to send, and where to."""
+    """An answer to send, and its URL."""
 
     occurrence_id: str
     url: str
@@ -49,9 +49,9 @@ def build_webhook_call(occurrence: Occurrence, url: str, answer: str | None, del
     return NewWebhookCall(occurrence.id, url, json.dumps(body))
 
 
-# Made once: to build a statement takes longer than to run it.
+# Built once: building a statement takes longer than running it.
 ADD_CALLS = insert(forwards)
-# A common table expression and no subquery: PostgreSQL may run a subquery for each row, and skip what it locked before.
+# A common table expression: PostgreSQL may run a subquery for each row, and skip what it locked before.
 FIRST_DUE = (
     select(forwards.c.id)
     .where(forwards.c.state == WEBHOOK_WAITING, forwards.c.available_us <= bindparam("now_us"))
@@ -60,14 +60,14 @@ FIRST_DUE = (
     .with_for_update(skip_locked=True)
     .cte("first_due")
 )
-# A claim lasts until then; after a crash the call is due again.
+# A claim lasts until `until`; after a crash the call is due again.
 CLAIM_CALLS = (
     update(forwards)
     .where(forwards.c.id.in_(select(FIRST_DUE.c.id)), forwards.c.state == WEBHOOK_WAITING)
     .values(attempt=forwards.c.attempt + 1, available_us=bindparam("until_us"))
     .returning(forwards.c.id, forwards.c.occurrence_id, forwards.c.url, forwards.c.body, forwards.c.attempt)
 )
-# The result of an attempt that is no longer the newest is ignored.
+# The result of an attempt is ignored if a newer attempt was made.
 SETTLE_CALL = update(forwards).where(
     forwards.c.id == bindparam("the_id"),
     forwards.c.attempt == bindparam("the_attempt"),
@@ -94,13 +94,13 @@ def add_webhook_calls(connection: Connection, new: Sequence[NewWebhookCall], now
 
 
 class WebhookStore:
-    """Stores calls to webhooks; each waits until it is sent or dead."""
+    """Stores webhook calls; each waits until it is sent or dead."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def claim(self, most: int, now_us: int, until_us: int) -> Sequence[WebhookCall]:
-        """Claim due calls, the oldest first; nobody else gets them before `until_us`."""
+        """Claim due calls, the oldest first; no other process gets them before `until_us`."""
         async with self._database.brief_transaction() as connection:
             rows = (await connection.execute(CLAIM_CALLS, {"most": most, "now_us": now_us, "until_us": until_us})).all()
         return [WebhookCall(row.id, row.occurrence_id, row.url, row.body, row.attempt) for row in rows]
@@ -109,7 +109,7 @@ class WebhookStore:
         await self._settle(call, state=WEBHOOK_SENT, error=None)
 
     async def failed(self, call: WebhookCall, error: str, again_us: int | None) -> None:
-        """Try the call again at this time, or never."""
+        """Record a failure; the call is tried again at `again_us`, or never."""
         if again_us is None:
             await self._settle(call, state=WEBHOOK_DEAD, error=error)
         else:

@@ -29,7 +29,7 @@ from frontdesk.text import parse_retry_after
 
 @dataclass(frozen=True, slots=True)
 class WebhookRetryPolicy:
-    """How often and how long a call is tried, about two hours in all; a claim holds it for `lease_seconds`."""
+    """How often and how long a call is tried, about two hours in total; a claim holds it for `lease_seconds`."""
 
     attempts: int = 12
     first_seconds: float = 5.0
@@ -38,13 +38,13 @@ class WebhookRetryPolicy:
     send_seconds: float = 15.0
 
     def wait_s(self, attempt: int, retry_after: float | None, chance: float) -> float:
-        """Seconds until the next attempt: no fewer than the receiver asked for, and never more than the longest."""
+        """Seconds until the next attempt: at least the receiver's `retry_after`, at most the longest wait."""
         pause = backoff_s(attempt, self.first_seconds, self.longest_seconds, chance)
         return min(max(pause, retry_after or 0.0), self.longest_seconds)
 
 
 class WebhookNotSent(Exception):
-    """A call was not accepted; the message names the host alone, as the rest of a URL may be a secret.
+    """A call was not accepted; the message names only the host, because the rest of a URL may be secret.
 
     `permanent`: a retry will not help. `retry_after`: the seconds that the receiver asked for.
     """
@@ -66,7 +66,7 @@ def sign_body(secret: SecretStr, body: bytes, now_s: int) -> str:
 
 LONGEST_URL = 2000
 RESOLVE_SECONDS = 5
-# An address with this prefix contains the IPv4 address to which packets go.
+# An address with this prefix contains the IPv4 address that packets go to.
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 LOCAL_HOST_NAMES = ("localhost", ".localhost")
 
@@ -74,7 +74,7 @@ IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def check_webhook(url: str, *, signed: bool, private: bool) -> None:
-    """Refuse a URL to which nothing could be sent; its name is looked up only when something is sent."""
+    """Refuse a URL that nothing can be sent to; the host name is resolved only before sending."""
     if not signed:
         raise Invalid("Answers to webhooks are signed; set FRONTDESK_WEBHOOK_SECRET first")
     if len(url) > LONGEST_URL or not url.isascii() or not url.isprintable() or " " in url:
@@ -91,9 +91,9 @@ def check_webhook(url: str, *, signed: bool, private: bool) -> None:
 
 
 async def resolve_addresses(host: str, port: int, *, private: bool) -> Sequence[str]:
-    """The current addresses of a name to which may be sent.
+    """The current addresses of a host name that may be sent to.
 
-    Connect to one of these and do not look the name up again: it may lead elsewhere by then.
+    Connect to one of these, and do not resolve the name again: it may have another address by then.
     """
     try:
         with anyio.fail_after(RESOLVE_SECONDS):
@@ -144,7 +144,7 @@ def _literal_address(host: str) -> IpAddress | None:
 
 
 CONNECT_SECONDS = 5
-# Of several addresses behind a name, so many are tried.
+# At most this many addresses of a host name are tried.
 MAX_ADDRESSES = 3
 STATUS_GONE = 410
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -194,7 +194,7 @@ class WebhookSender:
         self, address: str, url: httpx2.URL, headers: Mapping[str, str], body: bytes
     ) -> tuple[int, float | None]:
         """Send to this address; the request and the check of the certificate use the name."""
-        # A client for each call: a pool would know a connection by its address, which several names may share.
+        # Each call has its own client: a pool identifies a connection by its address, which several names may share.
         there, name = url.copy_with(host=address), {"sni_hostname": url.host}
         async with (
             self._client() as client,
@@ -203,7 +203,7 @@ class WebhookSender:
             return response.status_code, parse_retry_after(response.headers.get("retry-after"))
 
     def _client(self) -> httpx2.AsyncClient:
-        # No proxy from the environment: it would look the name up again.
+        # No proxy from the environment, because it would resolve the name again.
         patience = httpx2.Timeout(self._seconds, connect=CONNECT_SECONDS)
         return httpx2.AsyncClient(verify=self._trusted, trust_env=False, follow_redirects=False, timeout=patience)
 
@@ -232,7 +232,7 @@ def _check_status(host: str, status: int, wait: float | None) -> None:
 
 
 MAX_CALLS_AT_ONCE = 16
-# How often to look for calls that another process claimed and left; this process wakes the forwarder for its own.
+# How often to look for calls that another process claimed and left; new calls of this process wake the forwarder.
 IDLE_SECONDS = 30.0
 DATABASE_SECONDS = 5.0
 
@@ -242,7 +242,7 @@ SEND_JOB = BackgroundJob(log, "webhook_not_settled", "webhook_attempt_failed")
 
 
 class WebhookForwarder:
-    """Sends the stored calls. `run` needs a task of its own; whoever stores new calls calls `wake`."""
+    """Sends the stored calls. `run` needs its own task; code that stores new calls must call `wake`."""
 
     def __init__(
         self,
@@ -266,7 +266,7 @@ class WebhookForwarder:
         self._wakeup.set()
 
     async def run(self) -> None:
-        """Send calls until cancelled; a call that is cut off is sent again later."""
+        """Send calls until cancelled; an interrupted call is sent again later."""
         async with anyio.create_task_group() as tasks:
             while True:
                 self._wakeup = anyio.Event()
@@ -276,7 +276,7 @@ class WebhookForwarder:
                     await self._wakeup.wait()
 
     async def _begin(self, tasks: TaskGroup) -> None:
-        """Start to send due calls, and set the time to look again, unless something wakes this first."""
+        """Start to send due calls, and set the time of the next look, unless something wakes this first."""
         free = MAX_CALLS_AT_ONCE - self._under_way
         if not free:
             self._rest_seconds = IDLE_SECONDS
@@ -292,14 +292,14 @@ class WebhookForwarder:
 
     async def _forward(self, call: WebhookCall) -> None:
         try:
-            # In doubt it is sent again: the receiver recognises it by the delivery's id.
+            # If the result is unknown it is sent again: the receiver recognises the delivery id.
             await SEND_JOB.attempt(partial(self._attempt, call), delivery_id=call.occurrence_id)
         finally:
             self._under_way -= 1
             self.wake()
 
     async def _attempt(self, call: WebhookCall) -> None:
-        # The host alone: the rest of a URL is often a secret.
+        # Only the host, because the rest of a URL is often secret.
         facts = {"delivery_id": call.occurrence_id, "host": urlsplit(call.url).hostname, "attempt": call.attempt}
         try:
             await self._sender.post(call)

@@ -1,7 +1,7 @@
 """Runs the worker: sleeps until a run is due, claims it, delivers it and settles it, and renews its lease meanwhile.
 
 `Worker.run` is the loop. Each `_step` settles the runs that have ended and claims new ones; `_deliver_run` delivers one
-run in a task of its own and decides how it ended; `_finish_step` logs and counts what was settled.
+run in its own task and decides how it ended; `_finish_step` logs and counts what was settled.
 """
 
 import asyncio
@@ -34,24 +34,24 @@ CONCURRENCY = 128
 LEASE_S = 60.0
 TIMEOUT_S = 900.0
 DRAIN_S = 10.0
-# A clock that was set forward is noticed within this time, and so is work that no notification announced. At most a
-# sixth of a lease: a worker that looks less often cannot tell whether a lease was abandoned.
+# A clock that was set forward, and work without a notification, are noticed within this time. It is at most a sixth of
+# a lease: a worker that looks less often cannot tell whether a lease was abandoned.
 IDLE_S = 10.0
-# What is due and cannot be claimed is locked by another worker, for some milliseconds.
+# Due runs that cannot be claimed are locked by another worker, for some milliseconds.
 LOCKED_PAUSE_S = 0.02
 RECOVER_EVERY_S = 5.0
 RETRY_PAUSES = (0.05, 0.2, 1.0, 3.0)
-# A transaction that takes longer has failed; what it did is found out later.
+# A transaction that takes longer has failed; the worker finds out later what it did.
 STEP_TIMEOUT_S = 10.0
 CANCEL_TIMEOUT_S = 5.0
-# A database that is away for longer finds out from the leases.
+# If the database is unreachable for longer, the leases of these runs expire.
 LAST_SETTLE_TIMEOUT_S = 12.0
 LAST_SETTLE_PAUSE_S = 0.5
 PRUNE_EVERY_S = 3600.0
 KEEP_DAYS = 30
 KEEP_DEAD_DAYS = 90
 DAY_US = 86_400 * SECOND
-# When more runs end at once, a log line for each would take longer than they did; history and journal have them all.
+# With more ended runs, logging each one would take longer than the runs did; history and journal have them all.
 LOGGED_ONE_BY_ONE = 10
 LATENESS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
 UNSTORABLE = "What came back could not be stored"
@@ -62,12 +62,12 @@ WORK_JOB = BackgroundJob(log, "schedule_waits", "schedule_failed")
 LEASE_JOB = BackgroundJob(log, "schedule_leases_wait", "schedule_leases_failed")
 PRUNE_JOB = BackgroundJob(log, "schedule_history_waits", "schedule_history_failed")
 
-# The workers of this process that are at work, so that none is taken for one of an earlier process with the same id.
+# The active workers of this process, so that none is taken for a worker of an earlier process with the same id.
 _active_owners: set[str] = set()
 
 
 class ScheduleMetrics:
-    """Counts what this process's workers do, and shows the figures that are read from the database."""
+    """Counts what this process's workers do, and exports the figures that are read from the database."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def gauge(name: str, text: str) -> Gauge:
@@ -111,7 +111,7 @@ class ScheduleMetrics:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """How a worker is doing, since it was started."""
+    """The state of a worker since its start."""
 
     running: bool
     started_us: int | None
@@ -124,7 +124,7 @@ class WorkerStatus:
 
 @dataclass(slots=True)
 class RunningDelivery:
-    """A delivery under way; it has its scope once its task has begun."""
+    """An active delivery; its scope is set when its task starts."""
 
     occurrence: Occurrence
     until: float
@@ -134,7 +134,7 @@ class RunningDelivery:
 
 
 class WorkSession:
-    """The deliveries that run in one period of work, and those that have ended since its last step."""
+    """The active deliveries of one period of work, and those that have ended since its last step."""
 
     def __init__(self) -> None:
         # In the order of their starts, and so of their deadlines.
@@ -147,7 +147,7 @@ class WorkSession:
         self._wakeup.set()
 
     async def wait(self, seconds: float) -> None:
-        """Wait so long, or until something wakes the session; what woke it since the last wait counts too."""
+        """Wait this long, or until something wakes the session; a wake-up since the last wait counts too."""
         with anyio.move_on_after(seconds):
             await self._wakeup.wait()
         if self._wakeup.is_set():
@@ -159,7 +159,7 @@ class WorkSession:
             self._watch_deadline(running.until)
 
     def cancel(self, ids: Collection[str] | None = None) -> None:
-        """Cancel these deliveries, or all that run; how they end is not recorded."""
+        """Cancel these deliveries, or all; how they end is not recorded."""
         for running in self.running.values():
             if ids is None or running.occurrence.id in ids:
                 running.cancelled = True
@@ -171,7 +171,7 @@ class WorkSession:
         asyncio.get_running_loop().call_at(when, self._cancel_overdue)
 
     def _cancel_overdue(self) -> None:
-        """Cancel what takes too long. One timer for all: one for each delivery costs as much as the delivery."""
+        """Cancel deliveries that take too long. All share one timer: a timer each costs as much as a delivery."""
         self._watches_deadline = False
         now = asyncio.get_running_loop().time()
         for running in self.running.values():
@@ -182,9 +182,9 @@ class WorkSession:
 
 
 class Worker:
-    """Delivers due prompts. Any number of workers share a database; each holds what it claimed under its own name."""
+    """Delivers due prompts. Any number of workers share a database; each holds its claims under its own name."""
 
-    def __init__(  # noqa: PLR0913 - most keep their defaults but in tests
+    def __init__(  # noqa: PLR0913 - only tests change most of the defaults
         self,
         database: Database,
         deliver: DeliverRun,
@@ -227,7 +227,7 @@ class Worker:
         self._failed = 0
 
     async def run(self) -> None:
-        """Work until cancelled; then let running deliveries end, for a while, and hand back the rest."""
+        """Work until cancelled; then wait a while for running deliveries, and release the rest."""
         self._started_us = self._clock()
         try:
             async with self._session() as session, anyio.create_task_group() as tasks:
@@ -252,7 +252,7 @@ class Worker:
             self._started_us = None
 
     async def deliver_due(self, whose: OwnerFilter | None = None) -> Sequence[SettledRun]:
-        """Deliver what is due by now, for these owners or for all, and return how each attempt ended."""
+        """Deliver what is due now, for these owners or for all, and return how each attempt ended."""
         done: list[SettledRun] = []
         async with self._session() as session:
             due_by_us = (await self._step(session, self._concurrency, whose)).now_us
@@ -274,12 +274,12 @@ class Worker:
         )
 
     async def _step_and_sleep(self, session: WorkSession) -> None:
-        """Settle and claim once, and sleep until there is more to do."""
-        # A notification from here on may be of something that this step does not see.
+        """Settle and claim once, then sleep until there is more to do."""
+        # A notification after this line may be about something that this step does not see.
         self._wakes_us = None
         places = self._concurrency - len(session.running)
         began = time.monotonic()
-        # Claim half of them at once, so that one half is delivered while the database settles the other.
+        # Claim at most half of the places per step, so that one half is delivered while the database settles the other.
         step = await self._step(session, min(places, max(1, self._concurrency // 2)))
         if places > 0:
             self._wakes_us = step.next_us
@@ -301,7 +301,7 @@ class Worker:
     ) -> StepResult:
         """Settle the runs that have ended, claim new ones and start them.
 
-        A transaction is not cancelled midway: nobody would know what became of it.
+        A transaction is not cancelled midway, because its outcome would be unknown.
         """
         await self._recover()
         request = ClaimRequest(places, self._dead, self._watch.is_abandoned, whose or OwnerFilter(), due_by_us)
@@ -322,7 +322,7 @@ class Worker:
     async def _settle_while_claiming(
         self, session: WorkSession, ended: Sequence[SettledRun], request: ClaimRequest
     ) -> StepResult:
-        """Settle in one transaction and claim in another, at the same time; either counts, whatever the other does."""
+        """Settle and claim in two concurrent transactions; each counts even if the other fails."""
 
         async def claim() -> StepResult:
             step = await self._store.claim_batch(request)
@@ -346,7 +346,7 @@ class Worker:
             return await self._settle_one_by_one(ended)
 
     async def _settle_one_by_one(self, ended: Sequence[SettledRun]) -> Sequence[SettledRun]:
-        """A result that cannot be stored must not keep the others from being stored, and ends its run all the same."""
+        """Store results one by one: a result that cannot be stored ends its run, and must not block the others."""
         kept: list[SettledRun] = []
         for one in ended:
             try:
@@ -360,8 +360,8 @@ class Worker:
     def _start(self, session: WorkSession, claimed: Sequence[Occurrence]) -> None:
         """Start a task for each run.
 
-        The tasks are asyncio's own: they outlive the cancelled scope of this worker, which lets them end, and there are
-        thousands a second of them, each of which would cost a task group a tenth of a millisecond.
+        These are plain asyncio tasks. They outlive the cancelled scope of this worker, which waits for them. Thousands
+        start each second, and a task group would take a tenth of a millisecond for each.
         """
         loop = asyncio.get_running_loop()
         for occurrence in claimed:
@@ -375,7 +375,7 @@ class Worker:
         settled: SettledRun | None = None
         try:
             if not running.cancelled:
-                # Cancelled by its scope and not its task, so that what is shielded goes on to its end.
+                # Cancelled by its scope and not its task, so that shielded code still runs to its end.
                 with anyio.CancelScope() as running.scope:
                     outcome = await self._attempt(occurrence)
                     settled = _settle_now(occurrence, outcome, began)
@@ -398,7 +398,7 @@ class Worker:
             return DeliveryFailed("Frontdesk failed inside; its log says why", in_doubt=True)
 
     def _finish_step(self, session: WorkSession, ended: int, step: StepResult) -> None:
-        """Forget what was settled, log and count it, and wake the forwarder where answers go to webhooks."""
+        """Remove, log and count what was settled, and wake the forwarder if answers go to webhooks."""
         del session.ended[:ended]
         delivered = sum(one.delivered for one in step.recorded)
         self._delivered += delivered
@@ -413,7 +413,7 @@ class Worker:
 
     @asynccontextmanager
     async def _session(self) -> AsyncGenerator[WorkSession]:
-        """A period of work; the leases of what it claims are renewed to its end, also while it drains."""
+        """A period of work; the leases of its claims are renewed until its end, also while it drains."""
         async with background_group() as tasks:
             session = WorkSession()
             self._sessions.append(session)
@@ -433,7 +433,7 @@ class Worker:
                     _active_owners.discard(str(self.owner))
 
     async def _drain(self, session: WorkSession) -> None:
-        """Let running deliveries end, for a while; hand back the rest, for others to go on with at once."""
+        """Wait a while for running deliveries; release the rest, so that others can continue with them immediately."""
         until = anyio.current_time() + self._drain_s
         while session.running and anyio.current_time() < until:
             await session.wait(until - anyio.current_time())
@@ -448,7 +448,7 @@ class Worker:
                 if await self._settle_last(session) and await self._release(left):
                     break
                 await anyio.sleep(LAST_SETTLE_PAUSE_S)
-        # Whether or not the database knows: this worker does not go on with these.
+        # Even if the database does not know it yet: this worker does not continue these.
         self._store.held_ids.difference_update((*left, *(one.occurrence.id for one in session.ended)))
 
     async def _settle_last(self, session: WorkSession) -> bool:
@@ -489,7 +489,7 @@ class Worker:
         with scope:
             renewed = True
             while True:
-                # What could not be renewed may be taken over soon after the database answers again.
+                # Leases that could not be renewed may be taken over soon after the database answers again.
                 await anyio.sleep(self._lease_s / (3 if renewed else 12))
                 renewed = False
                 with anyio.move_on_after(self._lease_s / 3):
@@ -548,7 +548,7 @@ def log_ended(ended: Sequence[SettledRun]) -> None:
 
 
 def _log_many_ended(ended: Sequence[SettledRun]) -> None:
-    """At the level that the worst of them would have had alone."""
+    """Log at the level of the worst of them."""
     counts = CountOf(one.standing for one in ended)
     delivered, failed = counts[RunStatus.DELIVERED], counts[RunStatus.WAITING]
     dead = len(ended) - delivered - failed

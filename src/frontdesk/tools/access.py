@@ -42,9 +42,10 @@ class AccessRule:
 
 @dataclass(frozen=True)
 class PermittedTools:
-    """The tools that a caller may use, by the rules that apply to the caller.
+    """The tools that a caller may use, by the rules for this caller.
 
-    Without a rule all tools are allowed. A deny always wins. If any rule allows, only what such rules name is allowed.
+    Without a rule all tools are allowed. A deny always wins. If there is an allow rule, only tools that such rules name
+    are allowed.
     """
 
     rules: Collection[AccessRule] = ()
@@ -59,7 +60,7 @@ class PermittedTools:
         return self._allowed is None or self._allowed.fullmatch(tool_id) is not None
 
     def sees(self, server: str) -> bool:
-        """Whether the caller may use any tool of a server, as far as the rules tell without the list of its tools."""
+        """Whether the caller may use any tool of a server, as far as the rules show without the list of its tools."""
         named = (rule.pattern.partition(ID_SEPARATOR)[0] for rule in self.rules if rule.effect is AccessEffect.ALLOW)
         return self.allows(tool_id(server, "")) or any(fnmatchcase(server, pattern) for pattern in named)
 
@@ -79,7 +80,7 @@ def rule_subjects(caller: Caller) -> frozenset[str]:
 
 
 def full_pattern(pattern: str) -> str:
-    """The whole pattern. The name of a server alone stands for all its tools."""
+    """The complete pattern. The name of a server alone means all its tools."""
     found = pattern.strip()
     return found if ID_SEPARATOR in found or found == "*" else f"{found}{ID_SEPARATOR}*"
 
@@ -100,7 +101,7 @@ NAME_LENGTH_SHOWN = 200
 
 def find_similar_id(ids: Iterable[str], permitted: PermittedTools, name: str) -> str | None:
     """The id of a permitted tool whose id or own name is similar to a name, if there is one."""
-    # A tool with exactly this name was removed a moment ago.
+    # A tool with exactly this name was just removed.
     others = [one for one in ids if name not in (one, split_id(one)[1])]
     usable = [one for one in others if split_id(one)[0] != HOST_SERVER and permitted.allows(one)]
     named = {split_id(one)[1]: one for one in reversed(usable)} | {one: one for one in usable}
@@ -111,7 +112,7 @@ def find_similar_id(ids: Iterable[str], permitted: PermittedTools, name: str) ->
 def require_one_tool(
     known: Sequence[CatalogueTool], permitted: PermittedTools, name: str, near: str | None = None
 ) -> CatalogueTool:
-    """The one permitted tool among those with a name. The error names `near` if there is none."""
+    """The one permitted tool among those with a name. If there is none, the error names `near`."""
     said = name[:NAME_LENGTH_SHOWN]
     usable = [tool for tool in known if permitted.allows(tool.id)]
     if known and not usable:

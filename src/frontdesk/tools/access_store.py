@@ -20,7 +20,7 @@ RULES_COUNTER = "tool_rights"
 
 
 class AccessRuleStore:
-    """Each change of the rules has a revision, so that replicas notice it."""
+    """Stores rules. Each change of the rules has a revision, so that replicas notice it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

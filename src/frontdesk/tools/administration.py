@@ -27,7 +27,7 @@ class UsagePeriod:
     count: int
 
     def start(self, now: datetime) -> datetime:
-        """The start of the first step. Steps begin on the hour or at midnight UTC, so that bars stay the same."""
+        """The start of the first step. Steps start on the hour or at midnight UTC, so that bars stay the same."""
         last = now - timedelta(seconds=now.timestamp() % self.step.total_seconds())
         return last - (self.count - 1) * self.step
 
@@ -49,7 +49,7 @@ class UsageBar:
 
 
 def calls_per_step(calls: Sequence[ToolCallRecord], span: UsagePeriod, now: datetime) -> Sequence[UsageBar]:
-    """The calls of each step, also of those without calls."""
+    """The number of calls in each step, including steps without calls."""
     start = span.start(now)
     counted = [[0, 0] for _ in range(span.count)]
     for call in calls:
@@ -61,7 +61,7 @@ def calls_per_step(calls: Sequence[ToolCallRecord], span: UsagePeriod, now: date
 
 
 def sum_up_calls(calls: Sequence[ToolCallRecord]) -> Sequence[ToolUse]:
-    """The use of each tool by each agent, the most used first. `calls` has the latest first."""
+    """The use of each tool by each agent, the most used first. `calls` must have the latest first."""
     grouped: dict[tuple[str | None, str], list[ToolCallRecord]] = {}
     for call in calls:
         grouped.setdefault((call.agent_id, call.tool), []).append(call)
@@ -79,7 +79,7 @@ async def add_answering_server(
 ) -> CrawlStep:
     """Add the server and ask it for its tools.
 
-    One that does not answer stays only with `force`, and only with that does it take the place of another.
+    Only with `force` is a server kept that does not answer, and only then does it replace another server.
     """
     before = next((state.spec for state in catalogue.servers() if state.name == spec.name), None)
     if not force and before is not None and before.origin is ServerOrigin.ADDED and not _is_same_server(before, spec):
@@ -95,18 +95,18 @@ async def add_answering_server(
 
 
 def _is_same_server(one: ServerSpec, other: ServerSpec) -> bool:
-    """Whether both are the same server. Its headers may change."""
+    """Whether both are the same server. Their headers may differ."""
     return (one.url, one.command, one.args) == (other.url, other.command, other.args)
 
 
-# At most so many calls are shown, and so many rows of the journal are read for them.
+# At most this many calls are shown, and this many rows of the journal are read for them.
 CALLS_READ = 500
 JOURNAL_ROWS_READ = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAdministration:
-    """Every method takes the caller. What concerns everybody needs an administrator."""
+    """Every method takes the caller. Methods that affect everybody need an administrator."""
 
     catalogue: Catalogue
     allowed: ToolAccess
@@ -116,7 +116,7 @@ class ToolAdministration:
     async def add_server(
         self, caller: Caller, spec: ServerSpec, told: ReportStep = ignore_step, *, force: bool = False
     ) -> CrawlStep:
-        """Add a server and ask it for its tools. With `force`, it stays even if it does not answer."""
+        """Add a server and ask it for its tools. With `force`, it is kept even if it does not answer."""
         rights.require_local_or_granted(caller, rights.TOOLS_ADMIN)
         return await add_answering_server(self.catalogue, spec, told, force=force)
 
@@ -152,7 +152,7 @@ class ToolAdministration:
         await self.allowed.remove(rule_id)
 
     async def usage(self, caller: Caller, query: ToolUseQuery) -> Sequence[ToolUse]:
-        """Who used what. Everybody sees their own use; an anonymous caller has none."""
+        """Who used which tools. Everybody sees their own use; an anonymous caller has none."""
         rights.require_scope(caller, rights.TOOLS_READ)
         if not rights.is_local_or_granted(caller, rights.TOOLS_ADMIN):
             named = caller.agent_id or caller.user_id
@@ -161,11 +161,11 @@ class ToolAdministration:
         return await self.journal.tool_use(query)
 
     async def calls(self, caller: Caller, tool: str | None = None) -> Sequence[ToolCallRecord]:
-        """The latest calls of one tool or of all tools, the newest first. It does not look far back."""
+        """The latest calls of one tool or of all tools, the newest first, from a limited number of journal rows."""
         rights.require_local_or_granted(caller, rights.TOOLS_ADMIN)
         return await self.journal.tool_calls(tool, CALLS_READ, JOURNAL_ROWS_READ)
 
     async def forget(self, caller: Caller) -> None:
-        """Forget what was learned from the caller's use of tools."""
+        """Delete what was learned from the caller's use of tools."""
         rights.require_scope(caller, rights.TOOLS_ATTACH)
         await self.learning.forget(tenant_of(caller))

@@ -26,7 +26,7 @@ from frontdesk.tools.selection import (
     role_of,
 )
 
-# Shorter than the lease of the lock: the holder is done, or gives up, before the next one may start.
+# Shorter than the lease of the lock, so that the holder finishes or gives up before the next one may start.
 CHANGE_SECONDS = 15
 LOCKED_SECONDS = 25
 LATE_REASON = "the agent host did not answer in {:.0f} s, and may have done it all the same"
@@ -50,8 +50,8 @@ async def change_agent_tools(
 ) -> SelectionResult:
     """Read an agent's tools, decide, and apply the plan, while nobody else changes them.
 
-    Most often there is nothing to change, and then the lock is not taken. `tools` has what may be attached, by id.
-    `record` is called under the lock with what was done.
+    Usually there is nothing to change, and the lock is not taken. `tools` has the tools that may be attached, by id.
+    `record` is called under the lock with the result.
     """
     plan = await decide(await _read_host_tools(host, agent_id))
     if dry_run or not plan.changes:
@@ -76,7 +76,7 @@ async def apply_plan(
     tools: Mapping[str, HeldTool],
     seconds: float = CHANGE_SECONDS,
 ) -> SelectionResult:
-    """Apply a plan. A tool that is not in `tools` cannot be attached."""
+    """Apply a plan. Only tools in `tools` can be attached."""
     if not plan.changes:
         return result_of_plan(plan)
     attach = {tool.name: tool for choice in plan.attach if (tool := tools.get(choice.id or "")) is not None}
@@ -87,7 +87,7 @@ async def apply_plan(
     except TimeoutError:
         change = _failed_change([*attach, *detach], LATE_REASON.format(seconds))
     except Unavailable as error:
-        # The tools that were found are useful without being attached: the agent can call them.
+        # The found tools are useful even if they are not attached: the agent can call them.
         change = _failed_change([*attach, *detach], error.public_message)
     why = {
         **dict.fromkeys((choice.name for choice in plan.attach if choice.name not in attach), NOT_IN_CATALOGUE_REASON),
@@ -107,7 +107,7 @@ async def apply_plan(
 
 
 def result_of_plan(plan: SelectionPlan, *, dry_run: bool = False) -> SelectionResult:
-    """The result of a plan as if it were applied: for a dry run, and if there is nothing to do."""
+    """The result of a plan as if it were applied, for a dry run and for a plan without changes."""
     return SelectionResult(plan.attach, plan.keep, plan.detach, plan.skipped, dry_run=dry_run, unknown=plan.unknown)
 
 
@@ -144,16 +144,16 @@ def _host_timeout() -> Unavailable:
 
 
 TAKEN_REASON = "taken by a person"
-# An agent without these could get no other tools.
+# Without these, an agent could not get other tools.
 OWN_TOOLS = frozenset({"find_tools", "call_tool"})
 
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """A tool that an agent holds. `given` is None if a person attached it, or the host has it anyway.
+    """A tool that an agent holds. `given` is None if a person attached it, or the host always has it.
 
-    `id` is the catalogue's; None for a tool of a server that the host reaches by itself. A `lasting` tool does not make
-    room for others.
+    `id` is the catalogue's; None for a tool of a server that the host reaches by itself. A `lasting` tool is not
+    detached to make room for others.
     """
 
     tool: HeldTool
@@ -164,7 +164,7 @@ class AgentTool:
 
 
 class AgentToolSelector:
-    """Changes the tools of agents, one change of an agent at a time on all replicas."""
+    """Changes the tools of agents; across all replicas, an agent has one change at a time."""
 
     def __init__(
         self, host: AgentHost, holdings: ToolAttachmentStore, lock: AgentToolsLock, limits: ToolLimits
@@ -177,7 +177,7 @@ class AgentToolSelector:
     async def select(
         self, agent_id: str, findings: Sequence[ToolMatch], keep: Sequence[str], min_score: float, *, dry_run: bool
     ) -> SelectionResult:
-        """Attach the tools that were found, and detach those that must make room."""
+        """Attach the found tools, and detach tools to make room for them."""
         tools = {finding.tool.id: to_host_tool(finding.tool) for finding in findings}
         matches = [_make_candidate(finding, tools[finding.tool.id].name) for finding in findings]
 
@@ -211,7 +211,7 @@ class AgentToolSelector:
         return [_make_agent_tool(tool, known) for tool in held]
 
     async def detach(self, agent_id: str, name: str) -> SelectionResult:
-        """Detach one tool from an agent, whoever attached it."""
+        """Detach one tool from an agent, even if a person attached it."""
 
         async def decide(held: Sequence[HeldTool]) -> SelectionPlan:
             return SelectionPlan(
@@ -221,7 +221,7 @@ class AgentToolSelector:
         return await self._apply(agent_id, decide, {}, dry_run=False)
 
     async def forget(self, agent_id: str) -> None:
-        """Delete what is stored of the tools of an agent that was deleted."""
+        """Delete the stored data on the tools of a deleted agent."""
         await self._holdings.forget(agent_id)
 
     async def _apply(
@@ -257,7 +257,7 @@ def _make_candidate(finding: ToolMatch, name: str) -> ToolCandidate:
 def _make_current_tool(tool: HeldTool, known: Mapping[str, ToolAttachment], now: datetime) -> CurrentTool:
     found = _catalogue_id(tool)
     holding = known.get(found or "")
-    # A tool that a person attached is the last to make room.
+    # A tool that a person attached is the last to be detached.
     attached_at, used_at = (holding.attached_at, holding.used_at) if holding else (now, None)
     return CurrentTool(
         tool.name,
@@ -276,12 +276,12 @@ def _make_agent_tool(tool: HeldTool, known: Mapping[str, ToolAttachment]) -> Age
 
 
 def _is_protected(tool: HeldTool) -> bool:
-    # A tool that asks for approval was set up by a person. Attached again, it would not ask.
+    # A tool that asks for approval was set up by a person. If it were attached again, it would no longer ask.
     return tool.name in OWN_TOOLS or tool.needs_approval
 
 
 def _catalogue_id(tool: HeldTool) -> str | None:
-    """The catalogue's id of a tool; None if the host reaches its MCP server by itself, whatever the name there."""
+    """The catalogue's id of a tool; None if the host reaches its MCP server by itself, with any name."""
     if tool.server is None:
         return tool_id(HOST_SERVER, tool.name)
     remote = tool.remote_name or ""

@@ -37,7 +37,7 @@ class ToolAttachment:
 
 
 class ToolAttachmentStore:
-    """Tools that a person attached are not stored here, so they are not detached either."""
+    """Stores the attachments by Frontdesk. Tools that a person attached are not stored, so they are not detached."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -69,7 +69,7 @@ class ToolAttachmentStore:
             await connection.execute(update(held_tools).where(*this).values(used_at=now))
 
     async def forget(self, agent_id: str) -> None:
-        """Delete what is stored of an agent that was deleted."""
+        """Delete the stored data of a deleted agent."""
         async with self._database.brief_transaction() as connection:
             await connection.execute(delete(held_tools).where(held_tools.c.agent_id == agent_id))
 
@@ -92,25 +92,25 @@ ACQUIRE_LOCK = per_dialect(_acquire_lock)
 
 
 class AgentToolsLockStore:
-    """A lease that is not released ends by itself, so a process that dies blocks nobody for long."""
+    """Stores the lock as a lease. It ends even if it is not released, so a process that dies blocks nobody for long."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def acquire(self, agent_id: str, owner: str, lease: timedelta) -> bool:
-        """Take the lock of an agent's tools. False while somebody else has it."""
+        """Take the lock of an agent's tools. False if another owner has it."""
         async with self._database.brief_transaction() as connection:
             now = await lease_time(connection)
             given = {"agent_id": agent_id, "owner": owner, "leased_until": now + lease, "now": now}
             return (await connection.execute(ACQUIRE_LOCK[connection.dialect.name], given)).one_or_none() is not None
 
     async def release(self, agent_id: str, owner: str) -> None:
-        """Release the lock, unless the lease ended and somebody else has it already."""
+        """Release the lock, unless the lease ended and another owner already has it."""
         async with self._database.brief_transaction() as connection:
             await connection.execute(RELEASE_LOCK, {"the_agent": agent_id, "the_owner": owner})
 
 
-# Longer than anybody holds the lock, including the time that a slow database takes to get and release it.
+# Longer than any holder keeps the lock, including the time that a slow database takes to get and release it.
 LOCK_LEASE = timedelta(seconds=45)
 LOCK_WAIT_SECONDS = 60
 LOCK_RELEASE_SECONDS = 5
@@ -120,12 +120,12 @@ log = structlog.get_logger("frontdesk.tools")
 
 
 class AgentToolsLock:
-    """Called with an agent's id, it gives a context: `async with lock(agent_id)`. Leave it within the lease."""
+    """`async with lock(agent_id)` holds the lock of an agent's tools; leave it within the lease."""
 
     def __init__(self, store: AgentToolsLockStore, wait: float = LOCK_WAIT_SECONDS) -> None:
         self._store = store
         self._wait = wait
-        # The local lock exists as long as somebody waits for it or holds it.
+        # A local lock exists as long as a task waits for it or holds it.
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
@@ -140,7 +140,7 @@ class AgentToolsLock:
                 await self._acquire(agent_id, owner)
             yield
         finally:
-            # Also if taking the lock was cancelled, since it is unknown then whether the lease was taken.
+            # Also if the acquisition was cancelled, because then it is unknown whether the lease was taken.
             await self._release(agent_id, owner)
             lock.release()
 

@@ -1,4 +1,4 @@
-"""Checks a call's arguments before it is made, and describes what is wrong so that an agent can fix it."""
+"""Checks the arguments of a tool call before the call, and describes each problem so that an agent can fix it."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ BOUND_MESSAGES: Mapping[str, str] = {
 
 
 def describe_problems(tool: str, schema: Mapping[str, Any], problems: Sequence[SchemaViolation]) -> str:
-    """The whole message: each problem once, and the properties there are."""
+    """The whole message: each problem once, then the tool's properties."""
     lines = list(dict.fromkeys(line for problem in problems for line in _problem_lines(problem)))
     shown = lines[:PROBLEMS_SHOWN] + (
         [f"and {len(lines) - PROBLEMS_SHOWN} more"] if len(lines) > PROBLEMS_SHOWN else []
@@ -85,7 +85,7 @@ def _describe_unknown(problem: SchemaViolation, name: str) -> str:
 
 
 def _describe_no_form(problem: SchemaViolation) -> str:
-    """Of the forms that a value may take, the one it comes nearest to; where it is none at all, all of them."""
+    """Describe the permitted form that is closest to the value; if none is close, list all forms."""
     nearest = max(problem.context, key=lambda inner: len(list(inner.absolute_path)))
     if len(list(nearest.absolute_path)) > len(list(problem.absolute_path)):
         return next(iter(_problem_lines(nearest)))
@@ -168,13 +168,13 @@ def _schema_properties(schema: object) -> Mapping[str, Any]:
 
 
 def _unknown_properties(problem: SchemaViolation) -> list[str]:
-    """The properties that were given and are not known."""
+    """The given properties that the schema does not have."""
     properties = _schema_properties(problem.schema)
     return [name for name in cast("Mapping[str, Any]", problem.instance) if name not in properties]
 
 
 SCHEMAS_CACHED = 1000
-# More than any tool needs; beyond, the server may check for itself.
+# More than any tool needs. With more values, the server may check for itself.
 MAX_VALUES = 10_000
 MAX_SCHEMA = 256 * 1024
 MAX_PROBLEMS = 50
@@ -182,22 +182,23 @@ MAX_PROBLEMS = 50
 
 @dataclass(slots=True)
 class KnownSchema:
-    """What was found out about one schema; `sound` once somebody had to know."""
+    """What is known about one schema; `sound` is set when a check first needs it."""
 
     fits: FitsSchema | None
     sound: bool | None = None
 
 
 class ArgumentCheck:
-    """Remembers the schemas it has seen, by digest, the most recently used ones."""
+    """Keeps the most recently used schemas, by digest."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, KnownSchema] = OrderedDict()
-        # The very objects that were seen last, so that most calls need no digest; held, so that none takes their place.
+        # The schema objects seen last, by `id()`, so that most calls need no digest. Keeping the object keeps its id
+        # unique.
         self._seen: dict[int, tuple[Mapping[str, Any], KnownSchema]] = {}
 
     async def check(self, tool: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-        """Raise `Invalid` where the arguments do not fit; a schema that makes no sense fits everything."""
+        """Raise `Invalid` if the arguments do not fit; an invalid schema accepts everything."""
         known = self._look_up(schema)
         if known is None or known.sound is False or _has_too_many_values(arguments):
             return
@@ -213,7 +214,7 @@ class ArgumentCheck:
 
     async def _is_sound(self, known: KnownSchema, schema: Mapping[str, Any]) -> bool:
         if known.sound is None:
-            # Many milliseconds for a large one.
+            # This takes many milliseconds for a large schema.
             known.sound = await anyio.to_thread.run_sync(is_valid_schema, schema)
         return known.sound
 
@@ -230,7 +231,7 @@ class ArgumentCheck:
 
     def _by_digest(self, schema: Mapping[str, Any]) -> KnownSchema | None:
         try:
-            # Four times as quick as JSON, and 1 is not True in it.
+            # marshal is four times as fast as JSON, and it distinguishes 1 from True.
             written = marshal.dumps(cast("dict[str, None]", schema), 2)
         except ValueError:
             return None
@@ -248,7 +249,7 @@ class ArgumentCheck:
 
 
 def _has_too_many_values(arguments: Mapping[str, Any]) -> bool:
-    """Whether there are more values than are worth looking at while others wait."""
+    """Whether there are so many values that checking them would delay other requests."""
     waiting, seen = [cast("object", arguments)], 0
     while waiting and seen <= MAX_VALUES:
         value = waiting.pop()

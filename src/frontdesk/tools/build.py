@@ -1,4 +1,4 @@
-"""Builds the tools capability: first what calls tools, then, with the agent host, what attaches them."""
+"""Builds the tools capability in two steps: the part that calls tools, then, with the agent host, the rest."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -31,13 +31,13 @@ from frontdesk.tools.servers import spec_from_settings
 from frontdesk.tools.service import ToolService
 from frontdesk.tools.token_exchange import TokenExchange
 
-# What names servers besides settings and manifest, given what tokens are fetched with; None where nothing does.
+# Opens the source of servers besides settings and manifest; None if there is no such source.
 OpenPlatformSource = Callable[[TokenExchange], PlatformSource | None]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRuntime:
-    """What calls tools; it needs no agent host, and the built-in host needs it."""
+    """The part that calls tools. It needs no agent host, and the built-in host needs it."""
 
     servers: KnownServers
     clients: McpClientPool
@@ -56,11 +56,11 @@ class ToolRuntime:
 async def open_tool_runtime(
     settings: Settings, database: Database, journal: Journal, platform: OpenPlatformSource
 ) -> AsyncGenerator[ToolRuntime]:
-    """What can be had before there is an agent host."""
+    """Open the part that needs no agent host."""
     servers, exchange, own = KnownServers(), TokenExchange(), BuiltinTools()
-    # The built-in host has no tools but those that every agent has anyway.
+    # The built-in host offers only the tools that every agent has anyway.
     offered = own.offered if settings.letta_base_url else None
-    # Looked up once, not with every request.
+    # Computed once, not for every request.
     application = settings.application_name or outbound.project_name(Path.cwd())
     clients = McpClientPool(authorize=exchange.bearer, application=application)
     embedder = open_embedder(settings.embeddings, settings.embeddings_model, settings.embeddings_key)
@@ -88,7 +88,7 @@ async def open_tool_runtime(
 def open_tools(
     settings: Settings, database: Database, host: AgentHost, reach: ToolRuntime, journal: Journal, tasks: TaskGroup
 ) -> ToolService:
-    """The whole capability, once the agent host exists."""
+    """Open the whole capability, once the agent host exists."""
     excluded = ExcludedHostTools(settings.exclude_letta_core_tools, settings.exclude_official_tools)
     finder = ToolFinder(reach.catalogue, reach.embedder, reach.learning, excluded)
     lock = AgentToolsLock(AgentToolsLockStore(database))

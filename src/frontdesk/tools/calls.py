@@ -1,4 +1,4 @@
-"""Calls a tool, from its name to its result: access, arguments, limits, circuit breaker, journal, bounded result."""
+"""Calls a tool by its name: access, arguments, limits, circuit breaker, journal, bounded result."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ from frontdesk.tools.learning import CALLED_WEIGHT, UsageRecorder
 from frontdesk.tools.model import CatalogueTool, ReviewStatus, ToolKind, tool_id
 
 MAX_RESULT = 1024 * 1024
-# Space for the notes about what was left out.
+# Space for the note about what is missing.
 NOTE_ROOM = 1024
 NO_REASON = "the tool failed and gave no reason"
 
@@ -39,7 +39,7 @@ ContentBlock = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """The result of a call. `content` and `structured` are the server's own; `error` says what went wrong."""
+    """The result of a call. `content` and `structured` are the server's own; `error` describes a failure."""
 
     ok: bool
     content: Sequence[ContentBlock] = ()
@@ -55,7 +55,7 @@ class CallResult:
 
 
 def failed_result(reason: str) -> CallResult:
-    """The result of a call that failed before there was one."""
+    """The result of a call that failed before the server returned one."""
     return CallResult(ok=False, content=[{"type": "text", "text": reason}], error=reason)
 
 
@@ -77,11 +77,11 @@ def read_result(tool: str, value: Mapping[str, Any], size: int, limit: int = MAX
 
 
 def shorten_result(result: CallResult, limit: int) -> CallResult:
-    """The result with too large parts cut or left out, and a note about what is missing."""
+    """The result with its largest parts cut or left out, and a note about what is missing."""
     left = limit - NOTE_ROOM
     structured, notes = result.structured, list[str]()
     size = _json_size(structured) if structured is not None else 0
-    # The text has the same content, and can be cut.
+    # The text has the same content, and it can be cut.
     if size > left or (size and size + _json_size(list(result.content)) > left):
         structured = None
         notes.append(f"[structured content of {size} bytes left out: a result has at most {limit} bytes]")
@@ -113,7 +113,7 @@ def _fit_block(block: ContentBlock, left: int, limit: int) -> ContentBlock:
 
 
 def _cut_text(text: str, size: int) -> str:
-    """The beginning of a text that takes so many bytes in JSON."""
+    """The beginning of a text that takes this many bytes in JSON."""
     kept = text[:size]
     while kept and (taken := _json_size(kept)) > size:
         kept = kept[: min(len(kept) - 1, len(kept) * size // taken)]
@@ -131,10 +131,10 @@ LONGEST_BREAKER_PAUSE = 120.0
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreaker:
-    """The state of one server: failures in a row, and after too many of them the time of the next trial call.
+    """The state of one server: consecutive failures, and after too many of them the time of the next trial call.
 
-    Without `retry_at` the breaker is closed, and lets every call through. Open, it lets none through, then one trial
-    call. Every method returns the breaker as it is afterwards.
+    Without `retry_at` the breaker is closed: all calls go through. An open breaker blocks all calls until then, and
+    then lets one trial call through. Every method returns the new state.
     """
 
     failures: int = 0
@@ -143,33 +143,33 @@ class CircuitBreaker:
     trying: bool = False
 
     def wait(self, now: float) -> float:
-        """The seconds until a call is let through; 0 if it is now."""
+        """The seconds until a call may go through; 0 if one may now."""
         if self.retry_at is None:
             return 0.0
-        # A trial call is under way, and its end decides. A short wait is a good guess.
+        # A trial call is running, and its result decides. A short wait is a good guess.
         return 1.0 if self.trying and now >= self.retry_at else max(0.0, self.retry_at - now)
 
     def admitted(self) -> "CircuitBreaker":
-        """Note that a call starts. If the breaker is not closed, it is the trial call."""
+        """Record that a call starts. If the breaker is not closed, it is the trial call."""
         return self if self.retry_at is None else replace(self, trying=True)
 
     def succeeded(self) -> "CircuitBreaker":
-        """Note that the server answered, even if with an error."""
+        """Record that the server answered, even with an error."""
         return self if self == CLOSED_BREAKER else CLOSED_BREAKER
 
     def failed(self, now: float, *, was_try: bool) -> "CircuitBreaker":
-        """Note that the server did not answer, or gave no usable answer."""
+        """Record that the server did not answer, or gave no usable answer."""
         failures = self.failures + 1
         if was_try:
             pause = min(LONGEST_BREAKER_PAUSE, self.pause * 2)
             return CircuitBreaker(failures, now + pause, pause)
         if self.retry_at is None and failures >= FAILURES_TO_OPEN:
             return CircuitBreaker(failures, now + FIRST_BREAKER_PAUSE)
-        # A call from before the breaker opened says nothing new.
+        # A call that started before the breaker opened adds no information.
         return replace(self, failures=failures)
 
     def abandoned(self, *, was_try: bool) -> "CircuitBreaker":
-        """Note that the caller left before the server answered."""
+        """Record that the caller left before the server answered."""
         return replace(self, trying=False) if was_try else self
 
 
@@ -182,12 +182,12 @@ T = TypeVar("T")
 
 
 class CallNotTried(Unavailable):
-    """The call was not tried."""
+    """The call was not sent, because the server is busy or its breaker is open."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallPolicy:
-    """Limits for each server: calls at once, the wait for a free place, and the size of a result."""
+    """Limits for each server: concurrent calls, the wait for a free place, and the size of a result."""
 
     at_once: int = CALLS_AT_ONCE
     queue_seconds: float = QUEUE_SECONDS
@@ -207,7 +207,7 @@ class ServerLimiter:
         self._breaker = CircuitBreaker()
 
     async def run(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run `work` when there is a free place and the breaker lets it through; else raise `CallNotTried`."""
+        """Run `work` when there is a free place and the breaker allows it; else raise `CallNotTried`."""
         self._check()
         await self._enter()
         try:
@@ -256,7 +256,7 @@ class ServerLimiter:
 
 
 def _is_server_failure(error: Unavailable) -> bool:
-    """Whether the server is at fault. A server that refuses a request is alive."""
+    """Whether the server is at fault. A server that refuses a request works."""
     return isinstance(error, McpServerUnavailable) and (error.status is None or error.status >= 500)
 
 
@@ -264,7 +264,7 @@ DEFAULT_CALL_POLICY = CallPolicy()
 
 
 class ToolGateway:
-    """Calls servers for all users of the process, knows the state of each server, and keeps users apart."""
+    """Calls servers for all users of the process, tracks the state of each server, and keeps users apart."""
 
     def __init__(
         self,
@@ -275,7 +275,7 @@ class ToolGateway:
     ) -> None:
         self._servers = servers
         self._clients = clients
-        # The defaults of outbound headers, looked up once and not in every call.
+        # The defaults of outbound headers, computed once and not for every call.
         self._application_name = application_name or outbound.project_name(Path.cwd())
         self._manners = manners
         self._arguments = ArgumentCheck()
@@ -293,7 +293,7 @@ class ToolGateway:
     ) -> CallResult:
         """Call a tool of an MCP server. A caller's mistake raises `Invalid`; a failure of the server is a result.
 
-        `token` is the person's own. It is sent to servers that were set up to get it. For a server with token exchange
+        `token` is the person's own. It is sent to servers that are set up to get it. For a server with token exchange
         it is exchanged for another, and never sent to that server.
         """
         _check_callable(tool)
@@ -305,7 +305,7 @@ class ToolGateway:
         secret = _client_token(server, token)
         if secret is None and server.oauth is not None and server.oauth.for_person:
             return failed_result(f"{server} acts for a person; call it with that person's token")
-        # Over HTTP the client knows which agent the token names, since it has read the token once.
+        # Over HTTP the client reads the agent from the token itself, once.
         told = secret if server.user_token and server.transport == "stdio" else None
         if server.sends_agent_id:
             said = outbound.platform_headers(caller, token=told, application_name=self._application_name)
@@ -323,7 +323,7 @@ class ToolGateway:
             return failed_result(f"Error calling {tool.name}: {error.public_message}")
 
     def _client(self, server: McpServer, user_id: str | None, secret: str | None) -> McpClient:
-        """The client for this call. While the call waited, the server may have been removed or changed."""
+        """The client for this call. The server may have been removed or changed while the call waited."""
         current = self._servers.get(server.name)
         if current is None or current.digest != server.digest:
             raise UnsupportedRequest(f"{server} was removed or defined anew meanwhile; try again")
@@ -348,7 +348,7 @@ def _check_callable(tool: CatalogueTool) -> None:
 
 
 def _client_token(server: McpServer, token: SecretStr | None) -> str | None:
-    """The token for the client of this server; none if the server does not use it."""
+    """The token for the client of this server; None if the server does not use it."""
     exchanged = server.oauth is not None and server.oauth.for_person
     return token.get_secret_value() if token is not None and (server.user_token or exchanged) else None
 
@@ -381,7 +381,7 @@ class ToolDispatcher:
         token: SecretStr | None = None,
         progress: Progress | None = None,
     ) -> CallResult:
-        """Call a tool in the caller's name. A person's own `token` is for servers that act for them."""
+        """Call a tool as the caller. A person's own `token` is for servers that act for them."""
         rights.require_scope(caller, rights.TOOLS_CALL)
         tool = await self.resolve(caller, name)
         return await self._run(caller, tool, arguments, token, progress)
@@ -421,19 +421,19 @@ class ToolDispatcher:
         tools = await self._named(found)
         if not (await self._allowed.permitted_tools(caller)).allows(found):
             raise Denied(f"You may not use the tool '{found}'; ask an administrator")
-        # Otherwise a server could change a tool and remove it from its list, and still have it called.
+        # Otherwise a server could change a tool, remove it from its list, and still get calls for it.
         held = tools[0].standing is ReviewStatus.HELD if tools else await self._catalogue.is_held_back(found)
         if held:
             raise _held_back(found)
         return tools[0] if tools else None
 
     async def reads_only(self, name: str) -> bool:
-        """Whether all tools that a name may mean change nothing, as their servers say. Used to order calls."""
+        """Whether all tools that a name may mean are read-only, as their servers claim. Used to order calls."""
         found = await self._named(name)
         return bool(found) and all(tool.annotations.get("readOnlyHint") is True for tool in found)
 
     async def attached_reads_only(self, server: str, name: str) -> bool:
-        """Whether a tool that an agent holds changes nothing."""
+        """Whether a tool that an agent holds is read-only."""
         return await self.reads_only(tool_id(server, name))
 
     async def resolve(self, caller: Caller, name: str) -> CatalogueTool:
@@ -446,8 +446,8 @@ class ToolDispatcher:
         return tool
 
     async def find_similar(self, permitted: PermittedTools, name: str) -> str | None:
-        """The id of a tool whose name is similar to a name that no tool has."""
-        # This takes a tenth of a second among twenty thousand tools.
+        """The id of a tool whose name is similar to an unknown name."""
+        # This takes a tenth of a second for twenty thousand tools.
         return await anyio.to_thread.run_sync(find_similar_id, self._catalogue.index.ids(), permitted, name)
 
     async def _named(self, name: str) -> Sequence[CatalogueTool]:
@@ -455,7 +455,7 @@ class ToolDispatcher:
             self._known, self._known_at = {}, self._catalogue.revision
         known = self._known
         if name not in known:
-            # If the catalogue changes meanwhile, the list that was read goes with the old one.
+            # If the catalogue changes meanwhile, the list goes into the old dictionary, which is no longer used.
             known[name] = await self._catalogue.resolve(name) if len(name) <= LONGEST_NAME else ()
         return known[name]
 

@@ -36,7 +36,7 @@ TOOLS_CACHED = 2000
 
 
 class CatalogueToolCache:
-    """A cache that is cleared whenever the catalogue changes, so it has the same tools as the index."""
+    """A cache that is cleared whenever the catalogue changes, so it matches the index."""
 
     def __init__(self, store: ToolStore) -> None:
         self._store = store
@@ -48,13 +48,13 @@ class CatalogueToolCache:
         self._clearings += 1
 
     async def many(self, ids: Sequence[str]) -> Mapping[str, CatalogueTool]:
-        """The known ones of these tools, in this order."""
+        """The known tools with these ids, in this order."""
         found = {wanted: self._tools[wanted] for wanted in ids if wanted in self._tools}
         missing = [wanted for wanted in ids if wanted not in found]
         if missing:
             clearings = self._clearings
             read = await self._store.many(missing)
-            # A row that was read before the cache was cleared may be from before the change.
+            # A row that was read before the cache was cleared may be outdated.
             if clearings == self._clearings:
                 self._keep(read)
             found |= read
@@ -72,9 +72,9 @@ class CatalogueToolCache:
 FOLLOW_SECONDS = 1.0
 CRAWL_ROUND_SECONDS = 15.0
 PRUNE_SECONDS = 3600.0
-# After a start, each server is asked unless another replica has just asked it.
+# After a start, each server is asked, unless another replica asked it more recently than this.
 START_CRAWL_AGE = timedelta(seconds=30)
-# A tool that was removed and comes back within this time is compared with its old version.
+# A removed tool that comes back within this time is compared with its old version.
 GONE_TOOLS_KEPT = timedelta(days=30)
 
 log = structlog.get_logger("frontdesk.tools.catalogue")
@@ -83,7 +83,7 @@ CATALOGUE_JOB = BackgroundJob(log, "catalogue_waits", "catalogue_failed")
 
 @dataclass(frozen=True, slots=True)
 class CatalogueProgress:
-    """The state of the catalogue: tools, those with a vector, servers, and those that are being asked."""
+    """The state of the catalogue: tools, tools with a vector, servers, and servers that are being asked."""
 
     tools: int
     embedded: int
@@ -94,7 +94,7 @@ class CatalogueProgress:
 
 
 class Catalogue:
-    """Queries use memory and the database; `run` keeps both up to date."""
+    """The tools and servers of this replica. Queries use memory and the database; `run` keeps both up to date."""
 
     def __init__(
         self,
@@ -123,14 +123,14 @@ class Catalogue:
 
     @property
     def revision(self) -> int:
-        """Grows with each change that this replica has indexed."""
+        """Increases with each change that this replica has indexed."""
         return self._sync.revision
 
     async def get(self, tool_id: str) -> CatalogueTool | None:
         return (await self._cache.many([tool_id])).get(tool_id)
 
     async def many(self, ids: Sequence[str]) -> Mapping[str, CatalogueTool]:
-        """The known ones of these tools, in this order."""
+        """The known tools with these ids, in this order."""
         return await self._cache.many(ids)
 
     async def resolve(self, name: str) -> Sequence[CatalogueTool]:
@@ -146,11 +146,11 @@ class Catalogue:
         return await self._tools.page(wanted)
 
     async def other_version(self, tool_id: str) -> Mapping[str, Any] | None:
-        """The version of a changed tool that is not in use: the new one if it is held, else the former one."""
+        """The version of a changed tool that is not in use: the new one if the tool is held, else the old one."""
         return await self._tools.other_version(tool_id)
 
     async def is_held_back(self, tool_id: str) -> bool:
-        """Whether a tool waits for a review, also if its server no longer lists it."""
+        """Whether a tool waits for a review, even if its server no longer lists it."""
         return await self._tools.is_held_back(tool_id)
 
     def servers(self) -> Sequence[ServerState]:
@@ -180,17 +180,17 @@ class Catalogue:
         await self._catch_up()
 
     async def refresh(self, names: Sequence[str] | None = None, told: ReportStep = ignore_step) -> Sequence[CrawlStep]:
-        """Ask these servers now, or all of them. Returns how each ended."""
+        """Ask these servers now, or all of them. Returns the result of each."""
         await self._registry.load()
         wanted = [self._registry.spec(name).name for name in (self._registry.states if names is None else names)]
         now = datetime.now(UTC)
         return await self._crawl(wanted, lambda _server: now, told)
 
     async def check_servers(self) -> Sequence[str]:
-        """The current problems. Each server is asked for its tools, and nothing of the answers is stored."""
+        """The current problems. Asks each server for its tools, but stores nothing."""
         await self._registry.load()
         states = self._registry.states
-        # The host is checked elsewhere. A server whose tools a manifest lists is never asked for them.
+        # The host is checked elsewhere. Servers whose tools are in a manifest are never asked for them.
         asked = [
             name
             for name in self._registry.reachable_names
@@ -212,7 +212,7 @@ class Catalogue:
         await self._registry.load()
 
     async def load(self) -> None:
-        """Index what the database has. From then on all tools are found by terms, and many by meaning."""
+        """Index what the database has. After that, all tools are found by terms, and many by meaning."""
         await self._catch_up()
 
     async def embed_missing(self) -> None:
@@ -234,7 +234,7 @@ class Catalogue:
             await CATALOGUE_JOB.run_every(CRAWL_ROUND_SECONDS, self._round, work="crawl")
 
     async def declare(self) -> None:
-        """Store what settings, manifest and platform declare."""
+        """Store the servers that settings, manifest and platform declare."""
         await self._registry.discover(datetime.now(UTC))
         await self._line_up()
 
@@ -243,7 +243,7 @@ class Catalogue:
         await self._catch_up()
 
     async def _discover(self) -> None:
-        # In a task of its own: the rounds do not wait for a slow platform.
+        # In its own task, so that the rounds do not wait for a slow platform.
         if await self._registry.discover(datetime.now(UTC)):
             await self._round()
 
@@ -270,7 +270,7 @@ class Catalogue:
             (self._underway.add if step.stage is CrawlStage.STARTED else self._underway.discard)(step.server)
             told(step)
 
-        # Servers that answered last time go first; the others may take as long as they are allowed.
+        # Servers that answered last time go first; the others may use their whole time limit.
         states = self._registry.states
         order = sorted(names, key=lambda name: states[name].status is ServerStatus.FAILED)
         try:

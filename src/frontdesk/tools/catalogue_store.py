@@ -27,7 +27,7 @@ from frontdesk.tools.servers import (
 from frontdesk.tools.versions import ChangeKind, KnownTool, ListingChange, ListingComparison
 
 CATALOGUE_COUNTER = "catalogue"
-# The columns that say how to reach a server. If one changes, the server is asked again.
+# The columns that define how to reach a server. If one changes, the server is asked again.
 DEFINITION_COLUMNS = ("transport", "url", "command", "env", "headers", "user_token", "oauth", "origin")
 
 # Replicas declare their servers every few seconds. During a deployment their settings may differ.
@@ -37,7 +37,7 @@ CLOCK_TOLERANCE = timedelta(minutes=1)
 
 
 class ServerStore:
-    """Each change of the servers has a revision, so that every replica notices it."""
+    """Stores servers. Each change has a revision, so that every replica notices it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -48,7 +48,7 @@ class ServerStore:
             return [_server_state(row) for row in rows.mappings()]
 
     async def put(self, specs: Collection[ServerSpec]) -> bool:
-        """Add servers, or update them. Returns whether anything was written."""
+        """Add or update servers. Returns whether anything was written."""
         wanted = [_server_row(spec) for spec in specs]
         async with self._database.read_transaction() as connection:
             if not await _changed_servers(connection, wanted):
@@ -69,9 +69,9 @@ class ServerStore:
                 await connection.execute(mine.values(declared_at=now))
 
     async def undeclared(self, names: Collection[str], now: datetime, kept: Collection[ServerOrigin] = ()) -> set[str]:
-        """Those that nobody added and that are not named, neither here nor, for a while, by any other replica.
+        """The servers that were not added by hand, and that neither `names` nor, for a while, any replica declares.
 
-        What one of `kept` named is not among them.
+        Servers with an origin in `kept` are not included.
         """
         lapse = LAPSE if self._database.shared else timedelta()
         return {
@@ -92,7 +92,7 @@ class ServerStore:
             return done.rowcount > 0
 
     async def claim(self, name: str, owner: str, lease: timedelta, asked_before: datetime) -> bool:
-        """Claim to ask a server, unless another replica does, or it was asked since `asked_before`."""
+        """Claim the right to ask a server, unless another replica has it or asked after `asked_before`."""
         crawled, leased = tool_servers.c.crawled_at, tool_servers.c.leased_until
         async with self._database.transaction() as connection:
             now = await lease_time(connection)
@@ -104,7 +104,7 @@ class ServerStore:
             return done.rowcount > 0
 
     async def fail(self, name: str, error: str, now: datetime, owner: str | None = None) -> None:
-        """Record that a server did not answer. Its tools stay, marked stale. Only for the `owner` of the claim."""
+        """Record that a server did not answer. Its tools stay, marked stale. An `owner` must hold the claim."""
         async with self._database.transaction() as connection:
             row = await read_server(connection, name)
             if row is None or (owner is not None and row["leased_by"] != owner):
@@ -124,7 +124,7 @@ async def read_server(connection: Transaction, name: str) -> RowMapping | None:
 async def record_listing(
     connection: Transaction, row: RowMapping, *, tools: int, problems: Sequence[str], summary: str, now: datetime
 ) -> dict[str, Any]:
-    """Record that a server listed its tools. Returns what others must know of it."""
+    """Record that a server listed its tools. Returns what other replicas must know."""
     values: dict[str, Any] = {"status": ServerStatus.OK, "error": "", "problems": json.dumps(problems), "tools": tools}
     if summary:
         noted = [{"at": now.isoformat(), "what": summary}, *json.loads(row["changes"])]
@@ -159,8 +159,8 @@ async def _changed_servers(
 
 
 def _server_row(spec: ServerSpec) -> dict[str, Any]:
-    # What settings and manifest say, each replica reads there; what the platform says, it is told with tokens of its
-    # own. Only what exists nowhere else is stored whole.
+    # Each replica reads its own settings and manifest, and gets the platform's answer with its own tokens. Only servers
+    # that exist nowhere else are stored completely.
     whole = spec.origin is ServerOrigin.ADDED
     return {
         "name": spec.name,
@@ -222,7 +222,7 @@ SELECT_TOOL = select(tools, tool_servers.c.status.label("server_status"), tool_s
 
 @dataclass(frozen=True, slots=True)
 class IndexedTool:
-    """A tool as the index takes it, with its vector if there is one. `usable` False: remove it from the index."""
+    """A tool as the index takes it, with its vector if it has one. Not `usable`: remove it from the index."""
 
     id: str
     revision: int
@@ -239,7 +239,7 @@ class IndexedTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolFilter:
-    """Which tools to list: `limit` of them after the id `after`. `changed`: those that wait for a review."""
+    """Which tools to list: at most `limit` after the id `after`. `changed`: only those that wait for a review."""
 
     server: str | None = None
     kind: ToolKind | None = None
@@ -250,7 +250,7 @@ class ToolFilter:
 
 
 class ToolStore:
-    """Removed tools stay for a while, so that one that comes back is compared with its approved version."""
+    """Stores tools. Removed tools stay for a while: one that comes back is compared with its approved version."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -283,7 +283,7 @@ class ToolStore:
             ]
 
     async def many(self, ids: Sequence[str]) -> Mapping[str, CatalogueTool]:
-        """The known ones of these tools."""
+        """The known tools with these ids."""
         found: dict[str, CatalogueTool] = {}
         async with self._database.read_transaction() as connection:
             for some in in_slices(ids):
@@ -292,9 +292,9 @@ class ToolStore:
         return found
 
     async def find_by_name(self, name: str) -> Sequence[CatalogueTool]:
-        """What a name means: an id, else the name that models see, else the tools of that name of any server.
+        """The tools that a name means: an id, else the name that models see, else the tools of that name on any server.
 
-        A name that once was an id or a model's name means nothing else later: no server can take a dead tool's calls.
+        A name that once was an id or a model's name never gets another meaning: no server can take a dead tool's calls.
         """
         by_name = or_(tools.c.id == name, tools.c.api_name == name, tools.c.name == name)
         async with self._database.read_transaction() as connection:
@@ -312,13 +312,13 @@ class ToolStore:
             return [_catalogue_tool(row) for row in (await connection.execute(chosen)).mappings()]
 
     async def other_version(self, found: str) -> Mapping[str, Any] | None:
-        """The version of a changed tool that is not in use: the new one if it is held, else the former one."""
+        """The version of a changed tool that is not in use: the new one if the tool is held, else the old one."""
         async with self._database.read_transaction() as connection:
             stored = (await connection.execute(select(tools.c.other).where(tools.c.id == found))).scalar_one_or_none()
         return json.loads(stored) if stored else None
 
     async def is_held_back(self, found: str) -> bool:
-        """Whether a tool waits for a review, also if its server no longer lists it."""
+        """Whether a tool waits for a review, even if its server no longer lists it."""
         held = select(tools.c.id).where(tools.c.id == found, tools.c.standing == ReviewStatus.HELD)
         async with self._database.read_transaction() as connection:
             return (await connection.execute(held)).one_or_none() is not None
@@ -336,9 +336,10 @@ class ToolStore:
         now: datetime,
         owner: str | None = None,
     ) -> ListingComparison | None:
-        """Write what a server's listing changes; None where the server was removed meanwhile, or is not `owner`'s.
+        """Write the changes of a server's listing; None if the server was removed meanwhile, or `owner` lost its claim.
 
-        Whoever defines a server anew takes the lease away: what stood at its former address is not listed as its own.
+        Changing a server's definition ends the claim, so that a listing from its old address is not stored for the new
+        one.
         """
         async with self._database.transaction() as connection:
             revision = await lock_counter(connection, CATALOGUE_COUNTER) + 1
@@ -386,7 +387,7 @@ async def _read_known(connection: Transaction, server: str) -> Mapping[str, Know
     def known() -> Mapping[str, KnownTool]:
         return {row.name: versions.known_from_row(dict(zip(KNOWN_COLUMNS, row, strict=True))) for row in rows}
 
-    # A server may have thousands of tools, and no other write should wait for that.
+    # A server may have thousands of tools, and no other write should wait for this.
     return await anyio.to_thread.run_sync(known)
 
 
@@ -466,7 +467,7 @@ class ToolVectorStore:
         self._database = database
 
     async def get(self, model: str, digests: Sequence[str]) -> Mapping[str, bytes]:
-        """The known ones of these vectors."""
+        """The known vectors with these digests."""
         found: dict[str, bytes] = {}
         async with self._database.read_transaction() as connection:
             for some in in_slices(digests):

@@ -29,7 +29,7 @@ log = structlog.get_logger("frontdesk.tools.crawl")
 
 
 class CrawlStage(StrEnum):
-    """The state of one server in a crawl. A server that another replica asks is left to it."""
+    """The state of one server in a crawl. A server that another replica is asking is skipped."""
 
     STARTED = "started"
     LISTED = "listed"
@@ -60,7 +60,7 @@ def ignore_step(_step: CrawlStep) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """`ask` fetches a server's listing, `take` stores it and says what changed, `fail` records an error."""
+    """`ask` fetches a server's listing, `take` stores it and describes the changes, `fail` records an error."""
 
     claim: ClaimServer
     ask: AskServer
@@ -70,7 +70,7 @@ class Crawl:
     at_once: int = SERVERS_AT_ONCE
 
     async def run(self, servers: Sequence[str], told: ReportStep = ignore_step) -> Sequence[CrawlStep]:
-        """Ask servers in this order, each finished when it answers. Returns how each ended, in the same order."""
+        """Ask servers in this order. Returns the result of each, in the same order."""
         limiter = anyio.CapacityLimiter(self.at_once)
         ends: list[CrawlStep] = []
 
@@ -97,14 +97,14 @@ class Crawl:
         except FrontdeskError as error:
             reason, public = _one_line(str(error)), _one_line(error.public_message)
         except Exception as error:
-            # Whatever a server sends, the others are still asked, and the error is logged.
+            # Any failure of one server must not stop the others; the error is logged.
             log.exception("crawl_failed", server=server)
             reason = public = f"its listing could not be taken in ({type(error).__name__})"
         log.warning("server_not_crawled", server=server, reason=reason)
         return await self._failed(server, reason, public)
 
     async def _failed(self, server: str, reason: str, public: str) -> CrawlStep:
-        """The caller gets the whole reason. The stored one must be safe for everybody."""
+        """The caller gets the full reason. The stored reason must be safe for everybody."""
         try:
             await self.fail(server, public)
         except FrontdeskError as error:
@@ -113,18 +113,18 @@ class Crawl:
 
 
 def _one_line(told: str) -> str:
-    """What a server said, on one line, so that a terminal cannot take it for anything else."""
+    """A server's text on one line, without characters that a terminal would interpret."""
     return " ".join(remove_hidden_characters(told).split())[:LONGEST_REASON]
 
 
 ListHostTools = Callable[[], Awaitable[Sequence[HeldTool]]]
-# A server that did not answer may just have been starting.
+# A server that did not answer may have been starting.
 FAILED_SERVER_RETRY = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlPolicy:
-    """How servers are asked: how often, for how long, and whether changed tools wait for a review."""
+    """How to ask servers: how often, with which time limit, and whether changed tools wait for a review."""
 
     every: timedelta = timedelta(minutes=15)
     seconds: float = CRAWL_SECONDS
@@ -132,7 +132,7 @@ class CrawlPolicy:
 
 
 class ServerCrawler:
-    """`heard` is awaited after each listing that was stored."""
+    """Asks servers and stores their listings. `heard` is awaited after each stored listing."""
 
     def __init__(
         self,
@@ -153,9 +153,10 @@ class ServerCrawler:
         self._heard = heard
 
     def crawl(self, asked_before: Callable[[str], datetime]) -> Crawl:
-        """A crawl without the servers that any replica has asked since, or is asking."""
+        """A crawl without servers that a replica is asking, or has asked since `asked_before`."""
 
-        # For this crawl only: its result counts as long as no other crawl began and no server was changed.
+        # Each crawl has its own owner id: its result counts only if no other crawl started and the server did not
+        # change.
         owner = uuid4().hex
 
         async def claim(server: str) -> bool:
@@ -166,7 +167,7 @@ class ServerCrawler:
         return Crawl(claim, self._ask, take, fail, self._manners.seconds)
 
     def trial_crawl(self) -> Crawl:
-        """A crawl that only checks which servers answer. It waits for no other crawl and stores nothing."""
+        """A crawl that only checks which servers answer. It does not wait for other crawls, and stores nothing."""
 
         async def claim(_server: str) -> bool:
             return True
@@ -180,7 +181,7 @@ class ServerCrawler:
         return Crawl(claim, self._ask, take, fail, self._manners.seconds)
 
     def due_before(self, state: ServerState, now: datetime) -> datetime:
-        """Ask servers again that were last asked before this time."""
+        """A server that was last asked before this time is due."""
         return now - (
             min(FAILED_SERVER_RETRY, self._manners.every)
             if state.status is ServerStatus.FAILED

@@ -1,4 +1,4 @@
-"""Finds tools for a caller among those that the caller may use. The clauses of a long query are searched too."""
+"""Finds tools for a caller among the permitted ones. For a long query, its clauses are searched too."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ SHORTEST_CLAUSE_WORDS = 3
 
 
 def split_clauses(text: str) -> list[str]:
-    """The texts to embed for a query: the whole first, then a few clauses if it is long."""
+    """The texts to embed for a query: the whole query, then a few clauses if it is long."""
     whole = text.strip()
     if len(whole.split()) < LONG_QUERY_WORDS:
         return [whole]
@@ -39,7 +39,7 @@ def split_clauses(text: str) -> list[str]:
 
 QUERY_CHARACTERS = 2000
 EMBED_SECONDS = 5
-# With more tools than this, a search takes long enough for a thread.
+# With more tools than this, a search takes long enough to run in a thread.
 TOOLS_IN_PLACE = 2000
 COUNTS_CACHED = 100
 NAME_LENGTH_SHOWN = 200
@@ -83,10 +83,10 @@ class ToolMatch:
 
 @dataclass(frozen=True, slots=True)
 class ToolSearchResults:
-    """The result of a search: the tools that reach the score, the best first. `best` is the best score of all tools.
+    """The result of a search: the tools with the minimum score, the best first. `best` is the best score of all.
 
-    `unread` tools have no vector yet, and were found by terms alone; with `by_meaning` False, all were. `unknown` has a
-    sentence for each server that was named and does not exist.
+    `unread` tools have no vector yet, and were searched by terms alone; if `by_meaning` is False, all were. `unknown`
+    has a sentence for each named server that does not exist.
     """
 
     findings: Sequence[ToolMatch]
@@ -103,7 +103,7 @@ class ToolSearchResults:
 
 @dataclass(frozen=True, slots=True)
 class ExcludedHostTools:
-    """Which of the agent host's own tools nobody gets."""
+    """The tools of the agent host that no agent gets."""
 
     core: bool = True
     official: bool = True
@@ -114,7 +114,7 @@ class ExcludedHostTools:
 
 
 class ToolFinder:
-    """Searches tools for callers. Nothing of a caller is kept except what may be learned from."""
+    """Searches tools for callers. It keeps nothing of a caller except the data for learning."""
 
     def __init__(
         self, catalogue: Catalogue, embedder: Embedder | None, learning: ToolLearning, excluded: ExcludedHostTools
@@ -172,7 +172,7 @@ class ToolFinder:
         return await anyio.to_thread.run_sync(index.search, query)
 
     async def _count_searched(self, permitted: PermittedTools) -> int:
-        """How many tools were searched: the permitted ones, whose number is cached."""
+        """How many tools were searched: the number of permitted tools, which is cached."""
         index = self._catalogue.index
         if permitted.everything:
             return len(index)
@@ -187,7 +187,7 @@ class ToolFinder:
         return tool_id.startswith("host::") and self._excluded.has(tool_id.removeprefix("host::"))
 
     async def _vectors(self, text: str) -> NDArray[np.float32] | None:
-        """The vectors of the text and its clauses; None if the search must go by terms alone."""
+        """The vectors of the text and its clauses; None if the search must use terms alone."""
         index = self._catalogue.index
         if self._embedder is None or index.unread == len(index):
             return None

@@ -1,8 +1,8 @@
 """Searches the tools in memory: adds up terms, cosines, past use and names, and ranks the tools.
 
 A score from 0 to 100 is the chance that a tool is the one that the query asks for, by logistic regression over the
-evidence. The point of even odds depends on the length of the query and the number of tools alone: among many tools some
-look alike by chance. So tools have the same order by score as by evidence, and the best of a bad lot scores low.
+evidence. The point of even odds depends only on the length of the query and the number of tools: among many tools, some
+look alike by chance. So the order by score is the order by evidence, and the best of only weak matches scores low.
 """
 
 import math
@@ -28,12 +28,12 @@ from frontdesk.tools.index_segments import (
     merge_segments,
 )
 
-# Evidence is counted in units of cosine: what one term is worth, and a past use that is certain.
+# Evidence is in units of cosine: the weights of one term, and of a certain past use.
 TERMS_FACTOR = 0.05
 PAST_USE_FACTOR = 1.0
-# By chance alone, some clause of a query is nearer to a tool than the whole query.
+# By chance alone, one of the clauses is often nearer to a tool than the whole query.
 CLAUSE_FACTOR = 0.9
-# Fewer tools are held to these odds too: a tool that stands alone must match as well as one of so many.
+# With fewer tools, the odds are those of this many: a single tool must match as well as one of many.
 FEWEST_TOOLS = 20
 EXACT_MATCH_ODDS = 1000.0
 HIGHEST_SCORE = 99.9
@@ -42,7 +42,7 @@ ODDS_DECIMALS = 4
 
 @dataclass(frozen=True, slots=True)
 class LogisticModel:
-    """Turns evidence into log odds. They are even at `base`, and at more for each doubling of terms and of tools."""
+    """Turns evidence into log odds. Even odds need `base`, and more for each doubling of terms and of tools."""
 
     steepness: float
     base: float
@@ -50,7 +50,7 @@ class LogisticModel:
     per_tool_doubling: float
 
     def log_odds(self, evidence: Floats, terms: int, tools: int) -> Floats:
-        """Compute the log odds in place of the evidence."""
+        """Compute the log odds; `evidence` is overwritten."""
         even = (
             self.base
             + self.per_term_doubling * math.log1p(terms)
@@ -67,12 +67,12 @@ TERMS_MODEL = LogisticModel(steepness=0.8, base=-0.2, per_term_doubling=0.7, per
 
 
 def score_from_odds(odds: float) -> float:
-    """Log odds as a score. Only a tool that is called by its name has 100."""
+    """Log odds as a score. Only a tool that the query names gets 100."""
     return 100.0 if odds >= EXACT_MATCH_ODDS / 2 else min(HIGHEST_SCORE, 100 / (1 + math.exp(-max(odds, -50.0))))
 
 
-# Words that are written as only names are: `create_issue`, `github::create_issue`, `createIssue`. `GitHub` is not
-# among them: people write it without meaning a tool.
+# Words that can only be names: `create_issue`, `github::create_issue`, `createIssue`. `GitHub` does not count, because
+# people also write it without meaning a tool.
 NAME_LIKE = re.compile(r"[\w.:/-]*(?:_|::)[\w.:/-]*\w|\b[a-z]+[A-Z]\w+")
 QUOTE_CHARACTERS = " \t\r\n\"'`"
 
@@ -123,7 +123,7 @@ class SharedTerms:
 
 
 def select_rows(rows: IndexRows, query: IndexQuery) -> Mask:
-    """The live rows of the servers and kinds that the query asks for."""
+    """The live rows of the query's servers and kinds."""
     selected: list[Mask] = []
     for segment in rows.segments:
         found = segment.live
@@ -187,7 +187,7 @@ def find_named_rows(rows: IndexRows, text: str) -> frozenset[int]:
     )
 
 
-# Each clause of a query costs a pass over all tools. Among more than MANY_ROWS, only the likeliest are compared.
+# Each clause of a query costs a pass over all tools. With more than MANY_ROWS, only the most likely rows are compared.
 MANY_ROWS, LIKELIEST_ROWS = 20_000, 3_000
 FIRST_SORTED = 64
 FIRST_TRIED = 256
@@ -221,14 +221,14 @@ class Ranking:
         )
 
     def _shared(self, row: int) -> tuple[str, ...]:
-        """The words that the tool shares with the query, the most telling ones first."""
+        """The words that the tool shares with the query, the most significant first."""
         segment, at = self.rows.place(row)
         weights = {term: rarity * segment.words.weight(term, at) for term, rarity in self.words.rarities.items()}
         best = sorted((term for term in weights if weights[term] > 0), key=lambda term: -weights[term])
         return tuple(segment.words.word(term) for term in best[:SHOWN_WORDS])
 
     def best_first(self) -> Iterator[int]:
-        """The candidates, the best first, and by id where two are level. Sorts no more rows than the caller takes."""
+        """The candidates, the best first, equal ones by id. It sorts only as many rows as the caller takes."""
         left, size = np.flatnonzero(self.candidates), FIRST_SORTED
         while len(left):
             odds = self.odds[left]
@@ -246,7 +246,7 @@ class Ranking:
 
 
 def rank_tools(segments: Sequence[IndexSegment], query: IndexQuery) -> list[IndexHit]:
-    """The best tools for a query, among those that it may have."""
+    """The best tools for a query, among those that it allows."""
     if not segments or query.limit < 1:
         return []
     ranking = weigh_rows(IndexRows.of(segments), query)
@@ -256,7 +256,7 @@ def rank_tools(segments: Sequence[IndexSegment], query: IndexQuery) -> list[Inde
 
 
 def _allowed_rows(ranking: Ranking, allowed: Callable[[str], bool]) -> Iterator[int]:
-    """The allowed rows, the best first. Mostly the first rows are allowed; if not, all rows are checked."""
+    """The allowed rows, the best first. Usually the first rows are allowed; if not, all rows are checked."""
     first = list(islice(ranking.best_first(), FIRST_TRIED))
     yield from (row for row in first if allowed(ranking.rows.id(row)))
     if len(first) == FIRST_TRIED:
@@ -278,13 +278,13 @@ def weigh_rows(rows: IndexRows, query: IndexQuery) -> Ranking:
         odds[row] += COSINE_MODEL.steepness * PAST_USE_FACTOR * strength
     odds[list(exact)] += EXACT_MATCH_ODDS
     candidates[[*past, *exact]] = True
-    # The last digits of sums of floats depend on the place of a row; rows that are level must stay level.
+    # The last digits of float sums depend on the position of a row; rounding keeps equal rows equal.
     np.round(odds, ODDS_DECIMALS, out=odds)
     return Ranking(rows, words, cosines, past, exact, odds, candidates & select_rows(rows, query))
 
 
 def _compute_odds(rows: IndexRows, words: SharedTerms, query: IndexQuery) -> tuple[Floats | None, Floats, Mask]:
-    """The cosines, the log odds by terms and cosines, and the rows for which anything speaks."""
+    """The cosines, the log odds by terms and cosines, and the rows that have any evidence."""
     size = len(words.rarities), rows.living
     ready = None if query.vectors is None else find_rows_with_vector(rows)
     if query.vectors is None or ready is None:
@@ -312,7 +312,7 @@ def _best_cosines(rows: IndexRows, words: SharedTerms, vectors: Floats) -> Float
 
 
 class ToolIndex:
-    """The searchable tools. Safe to use from any thread: a search sees the tools as they were when it began."""
+    """The searchable tools. It is thread-safe: a search uses the tools from the moment it started."""
 
     def __init__(self) -> None:
         self._segments: tuple[IndexSegment, ...] = ()
@@ -333,7 +333,7 @@ class ToolIndex:
         return rank_tools(self._segments, query)
 
     def put(self, docs: Iterable[ToolDocument]) -> None:
-        """Add tools, or replace those with the same id. A tool that did not change keeps its vector."""
+        """Add tools, or replace tools with the same id. An unchanged tool keeps its vector."""
         wanted = {doc.id: doc for doc in docs}
         with self._writing:
             changed = [doc for doc in wanted.values() if not self._holds(doc)]
@@ -359,11 +359,11 @@ class ToolIndex:
 
     @property
     def unread(self) -> int:
-        """How many tools have no vector yet, and are found by words alone."""
+        """The number of tools without a vector, which are found by words alone."""
         return sum(int(np.count_nonzero(segment.without_vector)) for segment in self._segments)
 
     def missing_vectors(self) -> list[str]:
-        """The tools that have no vector yet."""
+        """The ids of the tools without a vector."""
         return [tool_id for segment in self._segments for tool_id in segment.ids_of(segment.without_vector)]
 
     def _holds(self, doc: ToolDocument) -> bool:
@@ -375,7 +375,7 @@ class ToolIndex:
 
 
 def _locate_tools(segments: Sequence[IndexSegment], ids: Sequence[str]) -> Mapping[int, list[tuple[int, int]]]:
-    """For each segment, the rows of the known tools, each with the tool's place among `ids`."""
+    """For each segment, the rows of the known tools, each with the tool's position in `ids`."""
     found: dict[int, list[tuple[int, int]]] = {}
     for place, tool_id in enumerate(ids):
         for number, segment in enumerate(segments):

@@ -17,7 +17,7 @@ from frontdesk.search.words import terms
 from frontdesk.tools.model import ToolKind
 
 HITS_LIMIT = 10
-# Name, server, description and parameters, each with its usual length.
+# Name, server, description and parameters, each with its weight and usual length.
 TOOL_BM25 = Bm25(saturation=2.5, fields=(TextField(3.0, 3), TextField(1.0, 3), TextField(1.0, 14), TextField(1.0, 20)))
 
 
@@ -43,8 +43,8 @@ class ToolDocument:
 class IndexQuery:
     """What to search for, and among which tools.
 
-    `vectors`: one row for each of `split_clauses(text)`, the whole text first; None searches by words alone. `past`:
-    how well a tool answered similar queries before, from 0 to 1, by tool id.
+    `vectors`: one row for each of `split_clauses(text)`, the whole text first; with None, the search uses words alone.
+    `past`: how well a tool answered similar queries before, from 0 to 1, by tool id.
     """
 
     text: str
@@ -59,7 +59,7 @@ class IndexQuery:
 
 @dataclass(frozen=True, slots=True)
 class IndexHit:
-    """A found tool and the reasons: shared words, nearness of meaning, past use, and whether it was named."""
+    """A found tool and the reasons: shared words, nearness of meaning, past use, and whether the query named it."""
 
     id: str
     score: float
@@ -70,7 +70,7 @@ class IndexHit:
 
 
 def name_key(called: str) -> int:
-    """A number for a name in any case. A dictionary of three names per tool would take ten times the memory."""
+    """A number for a name in any case. A dictionary with three names per tool would need ten times the memory."""
     return hash(called.strip().casefold())
 
 
@@ -98,7 +98,7 @@ class NameIndex:
         return self.rows[start:end]
 
     def live_part(self, live: NDArray[np.bool_], offset: int) -> "NameIndex":
-        """The live rows only, numbered anew from `offset`."""
+        """The live rows only, with new numbers from `offset` on."""
         renumbered = np.cumsum(live, dtype=np.int32) + np.int32(offset - 1)
         still = live[self.rows]
         return NameIndex(self.numbers[still], renumbered[self.rows[still]])
@@ -113,7 +113,7 @@ def _sort_by_key(numbers: NDArray[np.int64], rows: NDArray[np.int32]) -> NameInd
     return NameIndex(numbers[order], rows[order])
 
 
-# A segment that is this many times as large as the next one is left alone, so small changes do not rewrite it.
+# A segment that is this many times larger than the next is not merged, so small changes do not rewrite it.
 SEGMENT_RATIO = 4
 
 
@@ -138,7 +138,7 @@ class RowLabels:
 
 @dataclass(frozen=True, slots=True)
 class IndexSegment:
-    """Tools, one in each row. `live` marks those that were neither removed nor replaced."""
+    """Tools, one per row. `live` marks the tools that were neither removed nor replaced."""
 
     ids: list[str]
     digests: NDArray[np.int64]
@@ -171,7 +171,7 @@ class IndexSegment:
         return None if self.meaning is None else self.meaning.steps.shape[1]
 
     def row(self, tool_id: str) -> int | None:
-        """The row of a tool, if it is here."""
+        """The row of a tool; None if it is not in this segment."""
         return next(
             (row for row in self.keys.find(tool_id).tolist() if self.live[row] and self.ids[row] == tool_id), None
         )
@@ -191,7 +191,7 @@ class IndexSegment:
 
     @property
     def without_vector(self) -> Mask:
-        """The tools that have no vector yet."""
+        """A mask of the tools without a vector."""
         return self.live if self.meaning is None else self.live & ~self.meaning.ready
 
 
@@ -214,7 +214,7 @@ def join_segments(parts: Sequence[IndexSegment]) -> IndexSegment:
 
 
 def merge_segments(segments: Sequence[IndexSegment]) -> tuple[IndexSegment, ...]:
-    """Keep few segments, each much larger than the next, and none in which most tools are dead."""
+    """Keep few segments, each much larger than the next, and none with mostly dead tools."""
     kept: list[IndexSegment] = []
     for segment in segments:
         living = segment.living

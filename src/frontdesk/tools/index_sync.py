@@ -17,14 +17,14 @@ from frontdesk.tools.index import ToolIndex
 from frontdesk.tools.index_segments import ToolDocument
 from frontdesk.tools.model import tool_text
 
-# A chunk is a few megabytes with its vectors, and a fraction of a second's work.
+# With its vectors, a chunk has a few megabytes and takes a fraction of a second.
 ROWS_AT_ONCE = 1000
-# So many are indexed without a thread; more would block the event loop.
+# At most this many rows are indexed without a thread; more would block the event loop.
 ROWS_IN_PLACE = 20
 
 
 class IndexSync:
-    """Copies changes from the database to the index. `revision` is the last one that is complete in the index."""
+    """Copies changes from the database to the index. `revision` is the last revision that the index has completely."""
 
     def __init__(self, store: ToolStore, index: ToolIndex, model: str | None) -> None:
         self._store = store
@@ -36,7 +36,7 @@ class IndexSync:
         self._newer: set[str] | None = None
 
     async def behind(self) -> bool:
-        """Whether there are changes; one small query."""
+        """Whether there are changes; this takes one small query."""
         return await self._store.revision() != self.revision
 
     async def pull(self) -> Sequence[str]:
@@ -54,11 +54,11 @@ class IndexSync:
         return changed
 
     def watch(self) -> None:
-        """From now on, note which tools change: vectors that are being computed are outdated for them."""
+        """From now on, record which tools change: vectors that are being computed are outdated for them."""
         self._newer = set()
 
     async def set_vectors(self, vectors: Mapping[str, bytes]) -> None:
-        """Set the vectors of tools, except of those that changed since `watch`."""
+        """Set the vectors of tools, except tools that changed since `watch`."""
         async with self._turn:
             still = {found: vector for found, vector in vectors.items() if found not in (self._newer or ())}
             self._newer = None
@@ -96,9 +96,9 @@ def _make_document(row: IndexedTool) -> ToolDocument:
     return ToolDocument(row.id, row.server, row.name, row.description, row.inputs, row.kind, row.input_texts)
 
 
-# Small enough that a query that comes meanwhile hardly waits.
+# Small enough that a concurrent query hardly waits.
 EMBED_BATCH = 32
-# A large index copies itself whenever vectors are set, so they are set in so many batches.
+# A large index copies itself whenever vectors are set, so they are set in this many batches.
 VECTOR_LOTS = 100
 LOOK_SECONDS = 0.5
 LOG_SECONDS = 3.0
@@ -108,7 +108,7 @@ log = structlog.get_logger("frontdesk.tools.meaning")
 
 
 class ToolEmbedding:
-    """Embeds new tools. Without an embedder, or while it fails, search uses terms only; `trouble` says why."""
+    """Embeds new tools. Without an embedder, or while it fails, search uses only terms; `trouble` says why."""
 
     def __init__(
         self, index: ToolIndex, tools: ToolStore, vectors: ToolVectorStore, sync: IndexSync, embedder: Embedder | None
@@ -121,13 +121,13 @@ class ToolEmbedding:
         self.trouble = ""
 
     async def run(self) -> None:
-        """Look for tools without a vector again and again, less often the longer it fails."""
+        """Look for tools without a vector repeatedly, less often while it fails."""
         failures = 0
         while self._embedder is not None:
             try:
                 await self.embed_missing()
             except Exception as error:
-                # A model is foreign code. Whatever it does, search by terms and everything else must go on.
+                # A model is foreign code. If it fails in any way, search by terms and everything else must continue.
                 self.trouble = (
                     str(error) if isinstance(error, FrontdeskError) else "the model fails; the log says where"
                 )
@@ -147,8 +147,8 @@ class ToolEmbedding:
         """Embed every tool that has no vector."""
         missing = self._index.missing_vectors()
         if missing and self._embedder is not None:
-            # Each replica begins somewhere else, so that they share the work.
-            start = random.randrange(len(missing))  # noqa: S311 - nobody gains from guessing it
+            # Each replica starts at a random place, so that they share the work.
+            start = random.randrange(len(missing))  # noqa: S311 - it needs no secrecy
             lot = max(EMBED_BATCH, len(self._index) // VECTOR_LOTS)
             told = anyio.current_time()
             for number, some in enumerate(in_slices([*missing[start:], *missing[:start]], lot)):

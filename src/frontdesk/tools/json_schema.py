@@ -1,9 +1,4 @@
-"""Checks values against JSON schemas of foreign servers: fetches nothing, and stops after a bound.
-
-Two libraries do it. jsonschema-rs says within a microsecond that arguments fit. jsonschema, in Python, takes a hundred
-times as long, but can be stopped on the way and says what does not fit. It is asked where the first does not say that
-they fit, and for schemas that could keep the first one busy.
-"""
+"""Checks values against JSON schemas of foreign servers, without fetching anything and within a bound."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,21 +15,21 @@ import referencing.exceptions
 
 FitsSchema = Callable[[Mapping[str, Any]], bool]
 
-# References can make a short schema take forever, and jsonschema-rs cannot be stopped.
+# A short schema with references can take forever, and jsonschema-rs cannot be stopped.
 UNBOUNDED_KEYWORDS = re.compile(rb"\$(?:ref|dynamicRef|recursiveRef)|unevaluated(?:Properties|Items)")
 MAX_QUICK_SCHEMA = 32 * 1024
-# Patterns run in linear time; those that would need a large automaton, or a look ahead, are not run.
+# Patterns run in linear time; a pattern that needs a large automaton or a lookahead does not run.
 MAX_PATTERN_BYTES = 100_000
 
 
 def compile_quick_check(schema: Mapping[str, Any], text: bytes) -> FitsSchema | None:
-    """Whether arguments fit, where that takes bounded time; `text` holds the schema's keywords as they are spelt.
+    """Return a check that takes bounded time, or None; `text` is the schema's keywords as they are spelt.
 
-    False also means that it is not sure.
+    The check returns False also if it is not sure.
     """
     if len(text) > MAX_QUICK_SCHEMA or UNBOUNDED_KEYWORDS.search(text):
         return None
-    # 7 MB of memory that only those should pay who call tools.
+    # Importing it takes 7 MB of memory, which only a process that calls tools should pay.
     import jsonschema_rs  # noqa: PLC0415
 
     try:
@@ -51,16 +46,16 @@ def compile_quick_check(schema: Mapping[str, Any], text: bytes) -> FitsSchema | 
         try:
             return validator.is_valid(cast("dict[str, Any]", arguments))
         except ValueError:
-            # Lone surrogates, say, and values that are nested too deep.
+            # For example lone surrogates, and values that are nested too deep.
             return False
 
     return fits
 
 
-# Each is one keyword of the schema held against one value.
+# One step applies one keyword of the schema to one value.
 MAX_STEPS = 5_000
 MAX_UNIQUE = 200
-# Patterns may take years; what they would decide about is left to the server.
+# A pattern may take years; the server checks these keywords.
 SKIPPED_KEYWORDS = ("pattern", "patternProperties", "unevaluatedProperties", "format")
 
 Schema = Mapping[str, Any]
@@ -69,7 +64,7 @@ CheckKeyword = Callable[[object, object, object, Schema], Iterable["SchemaViolat
 
 
 class SchemaViolation(Protocol):
-    """One thing that does not fit, as the library tells it."""
+    """One value that does not fit, as the library reports it."""
 
     message: str
     validator: str
@@ -83,7 +78,7 @@ class SchemaViolation(Protocol):
 
 
 class SchemaValidator(Protocol):
-    """A schema, ready to be held against something."""
+    """A compiled schema."""
 
     def iter_errors(self, instance: object) -> Iterable[SchemaViolation]: ...
 
@@ -99,11 +94,11 @@ class SchemaDraft(Protocol):
 
 
 class UnusableSchema(Exception):
-    """The schema cannot be applied: it makes no sense, points elsewhere, or has no end."""
+    """The schema cannot be applied: it is invalid, refers to another document, or has no end."""
 
 
 class TooManySchemaSteps(Exception):
-    """Applying the schema takes longer than it is worth."""
+    """Applying the schema takes too many steps."""
 
 
 SCHEMA_ERRORS = (
@@ -117,13 +112,13 @@ SCHEMA_ERRORS = (
     jsonschema.exceptions.UnknownType,
     referencing.exceptions.Unresolvable,
 )
-# Without a registry of its own the library would fetch what a schema refers to.
+# With its default registry, the library would fetch what a schema refers to.
 EMPTY_REGISTRY = cast("object", referencing.Registry())  # pyright: ignore[reportUnknownArgumentType] - its own default
 _steps: ContextVar[list[int]] = ContextVar("steps")
 
 
 def find_violations(schema: Schema, arguments: Mapping[str, Any], most: int) -> list[SchemaViolation]:
-    """What does not fit, at most so much of it; raises `UnusableSchema`."""
+    """The values that do not fit, at most `most`; raises `UnusableSchema`."""
     left = _steps.set([MAX_STEPS])
     try:
         return list(
@@ -138,7 +133,7 @@ def find_violations(schema: Schema, arguments: Mapping[str, Any], most: int) -> 
 
 
 def is_valid_schema(schema: Schema) -> bool:
-    """Whether a schema is a schema."""
+    """Whether the schema is valid by its metaschema."""
     try:
         _draft_of_schema(schema).check_schema(schema, format_checker=None)
     except (jsonschema.exceptions.SchemaError, *SCHEMA_ERRORS):
@@ -153,7 +148,7 @@ def _draft_of_schema(schema: Schema) -> SchemaDraft:
 
 @cache
 def _restrict_draft(draft: SchemaDraft) -> SchemaDraft:
-    """The validator of a draft, with our own reading of what is dangerous in it."""
+    """The validator of a draft with the dangerous keywords restricted."""
     keywords = draft.VALIDATORS
     ours: dict[str, CheckKeyword] = {name: _skip_keyword for name in SKIPPED_KEYWORDS if name in keywords}
     for name, wrapped in (("additionalProperties", _restrict_additional), ("uniqueItems", _restrict_unique)):
@@ -169,7 +164,7 @@ def _skip_keyword(_validator: object, _value: object, _instance: object, _schema
 
 
 def _restrict_additional(usual: CheckKeyword) -> CheckKeyword:
-    """Which properties are additional would be for the patterns to say, where there are any."""
+    """Skip the keyword if the schema has patterns, because they would decide which properties are additional."""
 
     def keyword(validator: object, value: object, instance: object, schema: Schema) -> Iterable[SchemaViolation] | None:
         return None if "patternProperties" in schema else usual(validator, value, instance, schema)
@@ -178,7 +173,7 @@ def _restrict_additional(usual: CheckKeyword) -> CheckKeyword:
 
 
 def _restrict_unique(usual: CheckKeyword) -> CheckKeyword:
-    """Each item may be held against each other one."""
+    """Skip the keyword for long lists, because it may compare each item with every other."""
 
     def keyword(validator: object, value: object, instance: object, schema: Schema) -> Iterable[SchemaViolation] | None:
         items = cast("list[object]", instance) if isinstance(instance, list) else []

@@ -26,29 +26,29 @@ LOCAL_TENANT = "local"
 
 
 def tenant_of(caller: Caller) -> str:
-    """Who shares what is learned: one person, else one agent, else the installation."""
+    """The key under which learning is shared: a person, else an agent, else the installation."""
     return (
         f"user:{caller.user_id}" if caller.user_id else f"agent:{caller.agent_id}" if caller.agent_id else LOCAL_TENANT
     )
 
 
 def caller_key(caller: Caller) -> str:
-    """The caller whose searches a use belongs to: this agent, working for this person."""
+    """The key of the caller whose searches a use belongs to: this agent, working for this person."""
     return f"{caller.agent_id or ''}/{caller.user_id or ''}"
 
 
-# A query with a smaller cosine says nothing about another one.
+# A query with a smaller cosine is unrelated.
 UNRELATED_COSINE = 0.3
-# Only the nearest few uses count. Otherwise a tool that is used often would be found for everything.
+# Only the nearest few uses count. Otherwise a tool that is used often would be found for every query.
 NEAREST_USES = 20
 HALF_LIFE_DAYS = 90.0
-# The most that uses of a tool for the same query count.
+# The highest weight of the uses of a tool for the same query.
 LARGEST_WEIGHT = 3.0
 DAY_SECONDS = 86_400.0
 
 
 def recall_tools(uses: LearnedUses, vector: NDArray[np.float32], now: datetime) -> Mapping[str, float]:
-    """How surely each tool fits, from 0 to 1: more with each use for a similar query, less with its age."""
+    """How certainly each tool fits, from 0 to 1: more with each use for a similar query, less with its age."""
     if not len(uses):
         return {}
     likeness = np.clip((uses.vectors @ vector - UNRELATED_COSINE) / (1 - UNRELATED_COSINE), 0, 1)
@@ -82,7 +82,7 @@ MOST_WAITING_SEARCHES = 5_000
 RECENT_SEARCHES = 20
 CALLERS_CACHED = 2_000
 SEARCH_KEPT = timedelta(hours=1)
-# If a use has no search before it, the database is not asked again for so long.
+# After a use without a previous search, the database is not queried again for this long.
 NO_SEARCH_SECONDS = 10.0
 USE_KEPT = timedelta(days=365)
 
@@ -91,7 +91,7 @@ LEARNING_JOB = BackgroundJob(log, "learning_waits", "learning_failed")
 
 
 class ToolLearning:
-    """`model` names the embedder. Without an embedder, or if learning is off, nothing is stored."""
+    """Records searches and uses. `model` names the embedder. Without one, or if learning is off, it stores nothing."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class ToolLearning:
         return found
 
     async def recall(self, caller: Caller, vector: NDArray[np.float32]) -> Mapping[str, float]:
-        """The tools that were used for similar queries, and how surely each fits."""
+        """The tools that were used for similar queries, and how certainly each fits."""
         if not self._on:
             return {}
         try:
@@ -161,7 +161,7 @@ class ToolLearning:
         return recall_tools(uses, vector, datetime.now(UTC)) if len(uses) else {}
 
     async def forget(self, tenant: str) -> None:
-        """Forget everything that was learned for one tenant: `user:ID`, `agent:ID` or `local`."""
+        """Delete everything that was learned for one tenant: `user:ID`, `agent:ID` or `local`."""
         for key in [key for key, recent in self._recent.items() if any(one.tenant == tenant for one in recent)]:
             del self._recent[key]
         self._waiting = deque((one for one in self._waiting if one.tenant != tenant), maxlen=MOST_WAITING_SEARCHES)
@@ -169,7 +169,7 @@ class ToolLearning:
         self._memory.invalidate(tenant)
 
     async def run(self) -> None:
-        """Write searches until cancelled, then the rest, so that a use on any replica finds its search."""
+        """Write searches until cancelled, then the remaining ones, so that a use on any replica finds its search."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(LEARNING_JOB.run_every, PRUNE_SECONDS, self.prune, at_once=True))
             await LEARNING_JOB.flush_every(FLUSH_SECONDS, self.flush, DRAIN_SECONDS)
@@ -184,15 +184,15 @@ class ToolLearning:
                     self._waiting.popleft()
 
     async def prune(self) -> None:
-        """Delete what is too old to count."""
+        """Delete searches and uses that are too old to count."""
         now = datetime.now(UTC)
         await self._store.prune(now - USE_KEPT, now - SEARCH_KEPT)
 
 
 MOST_WAITING_USES = 10_000
-# The last use of a tool that is called all the time is recorded once in so many seconds.
+# The last use of a frequently called tool is recorded once in this many seconds.
 TOUCH_SECONDS = 10.0
-# How much each kind of use says about what a query asked for.
+# How strongly each kind of use shows that the tool fits the query.
 CALLED_WEIGHT, PICKED_WEIGHT, KEPT_BY_NAME_WEIGHT = 1.0, 0.8, 0.5
 
 usage_log = structlog.get_logger("frontdesk.tools")
@@ -222,7 +222,7 @@ class UsageRecorder:
         self._waiting.append(RecordedUse(caller, tool_id, weight, datetime.now(UTC)))
 
     async def run(self) -> None:
-        """Write until cancelled, then the rest."""
+        """Write until cancelled, then write the rest."""
         await USAGE_JOB.flush_every(FLUSH_SECONDS, self.flush, DRAIN_SECONDS)
 
     async def close(self) -> None:
@@ -231,9 +231,9 @@ class UsageRecorder:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what waits. What cannot be written is dropped, since only convenience depends on it."""
+        """Write the waiting uses. Uses that cannot be written are dropped, because only convenience depends on them."""
         uses, self._waiting = self._waiting, deque(maxlen=MOST_WAITING_USES)
-        # For a tool that is called all the time, one record is enough.
+        # One record is enough for a tool that is called all the time.
         once = {(use.caller.agent_id, use.caller.user_id, use.tool_id, use.weight): use for use in uses}
         for use in once.values():
             await USAGE_JOB.attempt(partial(self._remember, use))

@@ -56,7 +56,7 @@ class PastSearch:
 
 
 def uses_as_arrays(found: Sequence[LearnedUse]) -> LearnedUses:
-    """The uses as arrays."""
+    """Convert the uses to arrays."""
     return LearnedUses(
         tuple(use.tool_id for use in found),
         unpack_vectors([use.vector for use in found]),
@@ -65,7 +65,7 @@ def uses_as_arrays(found: Sequence[LearnedUse]) -> LearnedUses:
     )
 
 
-# How many uses of one tool count, and of one tenant. Twice as many are stored, so that deleting is rare.
+# How many uses count per tool and per tenant. Twice as many are stored, so that deleting is rare.
 PER_TOOL = 50
 PER_TENANT = 5_000
 HEAVIEST_USE = 3.0
@@ -82,7 +82,7 @@ UPSERT_USE = per_dialect(_upsert_use)
 
 
 class LearningStore:
-    """`model` names the embedder: vectors of two embedders must not be compared."""
+    """Stores uses and searches. `model` names the embedder: vectors of two embedders must not be compared."""
 
     def __init__(self, database: Database, model: str) -> None:
         self._database = database
@@ -183,7 +183,7 @@ def _uses_counter(tenant: str) -> str:
 
 
 def _forgotten_counter(tenant: str) -> str:
-    # This counter outlives the person, so that replicas notice the deletion; the hash hides who it was.
+    # This counter outlives the person, so that replicas notice the deletion; the hash hides the person's id.
     return f"tool_uses_forgotten:{hashlib.sha256(tenant.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
 
@@ -203,7 +203,7 @@ USES_CACHED = 20_000
 
 @dataclass(slots=True)
 class TenantUses:
-    """The uses of one tenant that were read so far. `arrays` are made from them on the next request."""
+    """The uses of one tenant that were read so far. `arrays` is built from them on the next request."""
 
     revision: int = 0
     forgotten: int = 0
@@ -213,7 +213,7 @@ class TenantUses:
 
 
 class LearnedUseCache:
-    """Drops the tenants that were not asked about for the longest time."""
+    """Caches uses by tenant, and drops the tenants that were not used for the longest time."""
 
     def __init__(self, store: LearningStore, clock: Callable[[], float]) -> None:
         self._store = store
@@ -228,7 +228,7 @@ class LearnedUseCache:
         self._tenants.move_to_end(tenant)
         now = self._clock()
         if now - found.looked_at >= CACHE_SECONDS:
-            # Set before the refresh: other callers take what there is meanwhile.
+            # Set before the refresh: meanwhile, other callers use the old data.
             found.looked_at = now
             await self._refresh(tenant, found)
             self._make_room(tenant)
@@ -248,7 +248,7 @@ class LearnedUseCache:
         if revision > found.revision:
             newer = await self._store.since(tenant, found.revision)
             if forgotten != found.forgotten:
-                # Another refresh came in between, and has noticed that these were deleted.
+                # A concurrent refresh has already noticed that these were deleted.
                 return
             for use in reversed(newer):
                 key = (use.tool_id, use.query_digest)
@@ -266,7 +266,7 @@ class LearnedUseCache:
 
 
 def _uses_that_count(found: TenantUses) -> list[LearnedUse]:
-    """The newest few uses of each tool, and of all."""
+    """The newest few uses of each tool, and of all tools."""
     counts: dict[str, int] = {}
     kept: list[LearnedUse] = []
     for use in reversed(found.uses.values()):

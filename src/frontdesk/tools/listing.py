@@ -1,6 +1,7 @@
 """Cleans what a server lists: drops unusable names, removes hidden characters, repairs schemas.
 
-The full check against the metaschema takes ten milliseconds a tool; this one looks at the words that matter here.
+The full check against the metaschema takes ten milliseconds a tool; this module checks only the keywords that matter
+here.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from frontdesk.tools.model import tool_text
 Schema = Mapping[str, Any]
 
 JSON_TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
-# How deep a schema may nest: far more than any tool needs, far less than Python's own limit.
+# How deep a schema may nest: far more than any tool needs, far less than Python's recursion limit.
 DEEPEST_SCHEMA = 40
 ANY_OBJECT_SCHEMA: Schema = {"type": "object"}
 NESTED_SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
@@ -27,7 +28,7 @@ COUNT_KEYWORDS = ("minLength", "maxLength", "minItems", "maxItems", "minProperti
 
 
 def find_schema_fault(schema: object) -> str | None:
-    """What is wrong with a tool's input schema, in a few words, or None."""
+    """Describe the fault of a tool's input schema in a few words; None if it has none."""
     if not isinstance(schema, dict):
         return "is no object"
     root = cast("Schema", schema)
@@ -37,7 +38,7 @@ def find_schema_fault(schema: object) -> str | None:
 
 
 def repair_schema(schema: object) -> Schema:
-    """The parts of a faulty schema that hold: parameters keep their names, and take anything where they must."""
+    """Keep the valid parts of a faulty schema: parameters keep their names; a faulty one accepts any value."""
     if not isinstance(schema, dict):
         return ANY_OBJECT_SCHEMA
     root = cast("Schema", schema)
@@ -48,7 +49,7 @@ def repair_schema(schema: object) -> Schema:
     required = root.get("required")
     names = [name for name in _as_list(required) if name in kept] if _fault_of_required(required) is None else []
     found = {"type": "object", "properties": kept, **({"required": names} if names else {})}
-    # A part that leans on definitions of the whole is sound by itself, and not without them.
+    # A part that refers to definitions of the whole schema is not valid without them.
     return ANY_OBJECT_SCHEMA if "$ref" in str(kept) else found
 
 
@@ -59,7 +60,7 @@ def schema_parameters(schema: Schema) -> tuple[str, ...]:
 
 
 def schema_texts(schema: Schema) -> str:
-    """What the schema says about a tool's parameters, and the words they may be, run together."""
+    """The descriptions and permitted values of a tool's parameters, as one text."""
     return " ".join(_walk_schema_texts(schema, 0))
 
 
@@ -152,17 +153,18 @@ LONGEST_DESCRIPTION = 20_000
 LONGEST_SCHEMA = 100_000
 LONGEST_INPUT_TEXTS = 4_000
 LONGEST_ANNOTATIONS = 10_000
-# How many faulty schemas are looked into; a server with more of them has other worries.
+# How many faulty schemas of one listing are examined.
 MOST_FAULTS = 500
 MOST_PROBLEMS = 50
 SEAL_PART_LENGTH = 24
-# What no database takes, and what a reader cannot see while a model does: control, direction and tag characters, blanks
-# without a width, and variants of characters that there are not. Emoji and Persian need some others that do not show.
+# Characters that no database stores, and characters that a model sees but a reader does not: control, direction and tag
+# characters, zero-width spaces, and selectors of variants that do not exist. Emoji and Persian need some other
+# invisible characters.
 HIDDEN_CHARACTERS = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\ufe00-\ufe0d\ufeff\ud800-\udfff\U000e0000-\U000e01ef]"
 )
-# Such characters as JSON writes them.
+# The same characters as JSON escapes them.
 ESCAPED_CHARACTERS = re.compile(r"\\(?:u00|[bfnrt])")
 
 JsonObject = Mapping[str, Any]
@@ -170,7 +172,7 @@ JsonObject = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ListedTool:
-    """A tool of a listing that can be kept. `parameters` and `annotations` are JSON; `seal` tells versions apart."""
+    """A listed tool that can be kept. `parameters` and `annotations` are JSON; `seal` differs between versions."""
 
     name: str
     api_name: str
@@ -185,14 +187,14 @@ class ListedTool:
 
 @dataclass(frozen=True, slots=True)
 class CleanedListing:
-    """What is left of a listing, and what was wrong with it."""
+    """The usable part of a listing, and the problems found in it."""
 
     tools: Sequence[ListedTool]
     problems: Sequence[str]
 
 
 def clean_listing(server: str, tools: Sequence[RemoteTool], sound: Collection[str] = ()) -> CleanedListing:
-    """Keep each name once. `sound` are digests of schemas that were found good before, see `schema_digest_in_seal`."""
+    """Keep each name once. `sound` has digests of schemas that are known to be good, see `schema_digest_in_seal`."""
     return _ListingCleaner(server, sound).clean(tools)
 
 
@@ -202,18 +204,18 @@ def schema_digest_in_seal(seal: str) -> str:
 
 
 def describe_differences(one: str, other: str) -> str:
-    """What two seals say has changed: "description and schema"."""
+    """Say which parts differ between two seals: "description and schema"."""
     parts = zip(("description", "schema", "annotations"), one.split(":"), other.split(":"), strict=False)
     return " and ".join(word for word, left, right in parts if left != right)
 
 
 def remove_hidden_characters(text: str) -> str:
-    """The text without what cannot be stored or seen."""
+    """Remove the characters that cannot be stored or seen."""
     return HIDDEN_CHARACTERS.sub("", text)
 
 
 class _ListingCleaner:
-    """One listing on its way through."""
+    """Cleans one listing and collects its problems."""
 
     def __init__(self, server: str, sound: Collection[str]) -> None:
         self._server = server
@@ -237,7 +239,7 @@ class _ListingCleaner:
 
     def _can_be_named(self, name: str) -> bool:
         shown = repr(remove_hidden_characters(name)[:60])
-        # A line break in a name would forge lines wherever tools are listed.
+        # A line break in a name would forge lines in every list of tools.
         if (
             not name.strip()
             or not name.isprintable()
@@ -284,7 +286,7 @@ class _ListingCleaner:
         return found[:LONGEST_DESCRIPTION]
 
     def _schema(self, tool: RemoteTool) -> tuple[Mapping[str, Any], str]:
-        """The schema as far as it holds, and its digest whatever the order of its words."""
+        """The valid part of the schema, and its digest, which does not depend on the order of keys."""
         schema = _without_hidden(tool.parameters)
         if schema is not tool.parameters:
             self._problems.append(f"tool {tool.name!r}: hidden characters were taken out of its schema")
@@ -307,7 +309,7 @@ class _ListingCleaner:
 
 
 def digest_embedded_text(server: str, name: str, description: str, inputs: Sequence[str]) -> str:
-    """Names the text that is embedded for a tool: two tools of one text share a vector."""
+    """The key of a tool's embedded text: two tools with the same text share a vector."""
     return hashlib.sha256(tool_text(server, name, description, inputs).encode(errors="replace")).hexdigest()[:32]
 
 
@@ -316,7 +318,7 @@ def _digest(text: str) -> str:
 
 
 def _without_hidden(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same without hidden characters in any of its texts; itself, where there are none or it is no JSON."""
+    """The value without hidden characters in its texts; the same object if it has none or is not JSON."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         found = _clean_json(value) if HIDDEN_CHARACTERS.search(text) or ESCAPED_CHARACTERS.search(text) else value
@@ -339,7 +341,7 @@ def _clean_json(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _clean_key(name: str) -> str:
-    """A parameter's name is shown on one line."""
+    """Make a parameter's name fit on one line."""
     return name if name.isprintable() else " ".join(remove_hidden_characters(name).split())
 
 

@@ -14,7 +14,7 @@ from frontdesk.mcp_client.model import CALL_SECONDS, RemoteTool
 from frontdesk.tools.servers import AGENT365_SERVERS, ServerOrigin, ServerSpec, Transport, server_name
 
 LARGEST_MANIFEST = 50_000_000
-# Claude's, Cursor's and Agent 365's word, and VS Code's.
+# The key in files of Claude, Cursor and Agent 365, then the key in files of VS Code.
 SERVERS_KEYS = ("mcpServers", "servers")
 TRANSPORT_NAMES: Mapping[str, Transport] = {
     "http": Transport.HTTP,
@@ -26,7 +26,7 @@ TRANSPORT_NAMES: Mapping[str, Transport] = {
 
 
 class ManifestTool(BaseModel):
-    """A tool that the manifest lists itself."""
+    """A tool that the manifest itself describes."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,7 +39,7 @@ class ManifestTool(BaseModel):
 
 
 class ManifestServer(BaseModel):
-    """What the common forms say of a server; what else they say is for others."""
+    """The fields of a server that the common formats share; other fields are ignored."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -68,13 +68,13 @@ class ManifestServer(BaseModel):
     @field_validator("tools", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
-        # Elsewhere the key may hold names alone, which choose among what the server lists.
+        # Some formats list only names here, which select from the server's tools.
         listed = cast("list[object]", value) if isinstance(value, list) else [value]
         return None if all(isinstance(one, str) for one in listed) else cast("object", value)
 
 
 def read_manifest(path: Path) -> Sequence[ServerSpec]:
-    """The servers of a manifest; whatever is wrong with it is told with its place."""
+    """The servers of a manifest; every error names its place in the file."""
     try:
         if path.stat().st_size > LARGEST_MANIFEST:
             raise ConfigurationError(f"The tools manifest {path} is larger than {LARGEST_MANIFEST // 1_000_000} MB")
@@ -104,7 +104,7 @@ def parse_manifest(document: object, where: str) -> Sequence[ServerSpec]:
 
 
 def _server_entries(servers: object, where: str) -> Iterator[tuple[str, str, object]]:
-    """(place, name, entry) of each server, from either form."""
+    """(place, name, entry) of each server, from either format."""
     if isinstance(servers, dict):
         for name, entry in cast("Mapping[str, object]", servers).items():
             yield f"{where}.{name}", name, entry
@@ -145,7 +145,7 @@ def _make_spec(name: str, said: ManifestServer, transport: Transport, *, platfor
     nowhere = transport is not Transport.STDIO and not said.url and not said.command
     if nowhere and not platform:
         raise Invalid(f"'{name}' has neither url nor command")
-    # An Agent 365 entry without an address stands at the platform's; anybody else's credentials must not go there.
+    # An Agent 365 entry without an address is on Microsoft's platform; credentials for other servers must not go there.
     at_platform = nowhere and transport is Transport.HTTP
     tools = None if said.tools is None else tuple(_make_tool(tool) for tool in said.tools)
     return ServerSpec(

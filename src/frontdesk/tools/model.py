@@ -22,7 +22,7 @@ class ToolKind(StrEnum):
 
 
 class ReviewStatus(StrEnum):
-    """Whether agents may get a tool. A held tool changed, and waits for a review of the change."""
+    """Whether agents may get a tool. A held tool changed, and waits for a review."""
 
     READY = "ready"
     HELD = "held"
@@ -30,7 +30,7 @@ class ReviewStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CatalogueTool:
-    """A tool that agents may get. `stale`: its server did not answer when it was last asked."""
+    """A tool that agents may get. `stale`: its server did not answer the last request."""
 
     id: str
     server: str
@@ -62,12 +62,12 @@ class CatalogueTool:
 
 
 def tool_id(server: str, name: str) -> str:
-    """`server::tool`. It is unique, whatever names servers give their tools."""
+    """`server::tool`. It is unique, because server names contain no separator."""
     return f"{server}{ID_SEPARATOR}{name}"
 
 
 def split_id(found: str) -> tuple[str, str]:
-    """The server and the tool's own name. The name of a server has no separator in it."""
+    """The server and the tool's own name. The server's name contains no separator."""
     server, _, name = found.partition(ID_SEPARATOR)
     return server, name
 

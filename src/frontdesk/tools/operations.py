@@ -33,7 +33,7 @@ def describe_found_tools(
     min_score: float | None = None,
     at_once: bool = False,
 ) -> str:
-    """Describe for an agent what was found and why, how its tools changed, and what to do next.
+    """Describe the found tools and the reasons for an agent, the changes of its tools, and the next step.
 
     `at_once`: the agent can use attached tools in the same turn.
     """
@@ -139,7 +139,7 @@ CALL_TOOL_DESCRIPTION = "Call any tool of the catalogue by the name or id that f
 
 
 def parse_arguments(given: object) -> Mapping[str, Any]:
-    """The arguments of `call_tool`: an object, or an object as JSON text, as many models send it."""
+    """The arguments of `call_tool`: an object, or JSON text of an object, which many models send."""
     if given is None:
         return {}
     if isinstance(given, str):
@@ -171,7 +171,7 @@ class CallToolArguments(ToolInput):
 
 
 class BuiltinTools:
-    """Gives find_tools and call_tool to built-in agents. The agent host takes it before the tools are opened."""
+    """Provides find_tools and call_tool to built-in agents. The agent host gets it before the tools are opened."""
 
     def __init__(self) -> None:
         self._tools: ToolService | None = None

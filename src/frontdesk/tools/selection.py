@@ -1,4 +1,4 @@
-"""Decides which tools an agent gets, keeps and gives up. It changes as little as the limits allow."""
+"""Decides which tools an agent gets, keeps and loses. It changes as little as the limits allow."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +12,7 @@ from frontdesk.tools.model import ID_SEPARATOR, split_id
 
 
 class ToolRole(StrEnum):
-    """Where a tool comes from: an MCP server, the host's core, the host's extras, or somebody who made it there."""
+    """The origin of a tool: an MCP server, the host's core, the host's extras, or a person who made it there."""
 
     MCP = "mcp"
     CORE = "core"
@@ -22,7 +22,7 @@ class ToolRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CurrentTool:
-    """A tool that an agent holds. Of two that were used at the same time, the one with the larger `value` stays."""
+    """A tool that an agent holds. Of two tools last used at the same time, the one with the larger `value` stays."""
 
     name: str
     id: str | None = None
@@ -73,7 +73,7 @@ class KeepReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """What is done with one tool, and why. A match also has its score; a kept tool has a `KeepReason`."""
+    """What happens to one tool, and why. A match also has its score; a kept tool has a `KeepReason`."""
 
     name: str
     id: str | None
@@ -83,7 +83,7 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True)
 class SelectionPlan:
-    """What to do with an agent's tools. `keep` has all tools that stay, the wanted ones first."""
+    """The changes of an agent's tools. `keep` has all tools that stay, the wanted ones first."""
 
     attach: Sequence[ToolChoice] = ()
     keep: Sequence[ToolChoice] = ()
@@ -98,9 +98,9 @@ class SelectionPlan:
 
 @dataclass(frozen=True, slots=True)
 class SelectionResult:
-    """What was done by a plan, or would have been done in a dry run. `failed` has what the host did not do.
+    """The result of a plan, or of a dry run. `failed` has what the host did not do.
 
-    `unknown` has a sentence for each tool that should be kept and that the agent does not hold.
+    `unknown` has a sentence for each tool that should be kept but that the agent does not hold.
     """
 
     attached: Sequence[ToolChoice] = ()
@@ -119,7 +119,7 @@ def all_names(name: str, tool_id: str | None) -> frozenset[str]:
     return frozenset({name, tool_id, split_id(tool_id)[1]} if ID_SEPARATOR in tool_id else {name, tool_id})
 
 
-# The tools with which a Letta agent speaks, remembers and reads its files (letta 0.16, `constants.py`).
+# The tools that a Letta agent needs to speak, remember and read its files (letta 0.16, `constants.py`).
 LETTA_CORE = frozenset(
     {
         "send_message",
@@ -170,7 +170,7 @@ LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def last_used(tool: CurrentTool) -> datetime:
-    """When a tool was last used or attached, whichever is later; long ago if neither is known."""
+    """When a tool was last used or attached, whichever is later; a time long ago if neither is known."""
     return max(tool.used_at or LONG_AGO, tool.attached_at or LONG_AGO)
 
 
@@ -181,7 +181,7 @@ def rounded_share(rate: float, count: int) -> int:
 
 @dataclass(slots=True)
 class ToolCapacity:
-    """Counts as they will be after the plan. `removable` may go, in this order; `removed` goes."""
+    """Counts as they will be after the plan. `removable` may be detached, in this order; `removed` will be."""
 
     limits: ToolLimits
     total: int
@@ -195,7 +195,7 @@ class ToolCapacity:
     def of(cls, held: Sequence[CurrentTool], limits: ToolLimits, loose: Sequence[CurrentTool]) -> Self:
         mcp = sum(tool.role is ToolRole.MCP for tool in held)
         order = sorted(loose, key=lambda tool: (last_used(tool), tool.value, tool.name))
-        # Where there are fewer already, none may go without another coming in its place.
+        # If there are already fewer, a tool may go only if another replaces it.
         return cls(limits, len(held), mcp, min(mcp, limits.min_mcp, limits.max_mcp), order)
 
     def admit(self, role: ToolRole) -> bool:
@@ -211,7 +211,7 @@ class ToolCapacity:
         return True
 
     def remove_share(self, share: float) -> None:
-        """If any tool must go, remove this share of all removable ones, so that the next searches need no change."""
+        """If any tool must go, remove this share of all removable ones, so that the next searches need no changes."""
         if not self.removed:
             return
         could = [tool for tool in (*self.removed, *self.removable) if self.crowded or tool.role is ToolRole.MCP]
@@ -247,10 +247,10 @@ def plan_selection(
     keep: Collection[str] = (),
     min_score: float = MIN_SCORE,
 ) -> SelectionPlan:
-    """Attach the tools that were found, the best first, and detach the least used ones only if a limit is reached.
+    """Attach the found tools, the best first, and detach the least used ones only if a limit is reached.
 
-    Tools stand at the start of a model's prompt, so after each change the provider must read the whole prompt again.
-    So wanted tools that are held stay, and when some must go, enough go to make room for the next few searches too.
+    Tools are at the start of a model's prompt, so after each change the provider must read the whole prompt again. So
+    wanted tools stay, and if some tools must go, enough go to make room for the next few searches too.
     """
     scores, wanted, skipped = _sort_candidates(held, matches, limits, min_score)
     staying = {tool.name: reason for tool in held if (reason := _why_kept(tool, scores, limits, frozenset(keep)))}
@@ -279,7 +279,7 @@ def plan_pruning(
     keep: Collection[str] = (),
     drop_rate: float | None = None,
 ) -> SelectionPlan:
-    """Detach the share of the MCP tools with the lowest scores. `scores` go by id or name; a missing one is 0."""
+    """Detach the MCP tools with the lowest scores, up to a share. `scores` are by id or name; a missing score is 0."""
     mcp = [tool for tool in held if tool.role is ToolRole.MCP]
     staying = {tool.name: reason for tool in held if (reason := _why_kept(tool, {}, limits, frozenset(keep)))}
     share = limits.drop_rate if drop_rate is None else drop_rate
@@ -296,7 +296,7 @@ def plan_pruning(
 
 
 def _describe_unknown(held: Sequence[CurrentTool], keep: Collection[str]) -> Sequence[str]:
-    """A sentence for each tool that should be kept and that the agent does not hold."""
+    """A sentence for each tool that should be kept but that the agent does not hold."""
     known = {name for tool in held for name in all_names(tool.name, tool.id)}
     own = sorted(tool.name for tool in held)
     return [

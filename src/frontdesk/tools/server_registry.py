@@ -1,4 +1,4 @@
-"""Knows the tool servers from settings, the manifest, Agent 365, the database and the agent host."""
+"""Collects the tool servers from settings, the manifest, Agent 365, the database and the agent host."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from frontdesk.tools.catalogue_store import ServerStore
 from frontdesk.tools.manifest import read_manifest
 from frontdesk.tools.servers import HOST_SPEC, ServerOrigin, ServerSpec, ServerState, Transport, to_mcp_server
 
-# A platform that did not answer is asked again after this time, at the latest.
+# The longest wait before a platform that did not answer is asked again.
 PLATFORM_RETRY = timedelta(seconds=60)
 
 log = structlog.get_logger("frontdesk.tools.server_registry")
@@ -32,7 +32,7 @@ class DiscoveredServers:
 
 @dataclass(frozen=True, slots=True)
 class PlatformSource:
-    """`discover` asks the platform or raises `Unavailable`; `recall` makes a known server reachable without asking."""
+    """`discover` asks the platform, or raises `Unavailable`. `recall` makes a known server reachable without asking."""
 
     discover: Callable[[], Awaitable[DiscoveredServers]]
     recall: Callable[[ServerSpec], ServerSpec | None]
@@ -59,7 +59,7 @@ class PlatformServers:
             return await self._discover(self._platform, now) if self._due(now) else False
 
     def recall(self, spec: ServerSpec) -> ServerSpec | None:
-        """A server from the platform's last answer to any replica, while it has not answered this one."""
+        """A server from the platform's last answer to any replica, until it has answered this one."""
         return self._platform.recall(spec) if self._platform is not None and self.waiting else None
 
     def _due(self, now: datetime) -> bool:
@@ -88,7 +88,7 @@ class PlatformServers:
 
 @dataclass(frozen=True, slots=True)
 class ServerSources:
-    """Where servers are declared besides `frontdesk tools add`. The platform is asked again after `every`."""
+    """The sources of servers besides `frontdesk tools add`. The platform is asked again after `every`."""
 
     settings: Sequence[ServerSpec] = ()
     manifest: Path | None = None
@@ -97,7 +97,7 @@ class ServerSources:
 
 
 class ServerRegistry:
-    """The servers from all sources. Of servers with one name, settings come first, then the manifest, then added ones.
+    """The servers from all sources. For the same name, settings come first, then the manifest, then added servers.
 
     The platform comes last: its servers never replace others.
     """
@@ -111,7 +111,7 @@ class ServerRegistry:
         self._of_platform = PlatformServers(named.platform, named.every)
         self._declared: Mapping[str, ServerSpec] = {}
         self.states: Mapping[str, ServerState] = {}
-        # Those that can be asked from here: of what other replicas' settings name, only they know the secrets.
+        # The servers that can be called from here: only the replica whose settings name a server has its secrets.
         self.reachable_names: Collection[str] = ()
         self._trouble = ""
         self._unreachable: dict[str, str] = {}
@@ -119,7 +119,7 @@ class ServerRegistry:
 
     @property
     def trouble(self) -> str:
-        """The problems of the sources that declare servers."""
+        """The problems of the sources."""
         return "; ".join(part for part in (self._trouble, self._of_platform.trouble) if part)
 
     async def discover(self, now: datetime) -> bool:
@@ -131,7 +131,7 @@ class ServerRegistry:
         await self._read()
         added = {state.name for state in await self._store.all() if state.spec.origin is ServerOrigin.ADDED}
         await self._store.declare([spec for name, spec in self._declared.items() if name not in added], now)
-        # Servers that the platform declared before stay until it says otherwise.
+        # Servers that the platform declared before stay until its next answer.
         kept = (ServerOrigin.PLATFORM,) if self._of_platform.waiting else ()
         dropped = await self._store.undeclared(self._declared.keys(), now, kept)
         if dropped:
@@ -141,7 +141,7 @@ class ServerRegistry:
 
     async def load(self) -> None:
         """Read the stored servers, and make them reachable from this process."""
-        # One at a time: an older state must not replace a newer one.
+        # One at a time, because an older state must not replace a newer one.
         async with self._loading:
             if not self._declared:
                 await self._read()
@@ -165,7 +165,7 @@ class ServerRegistry:
         return found.spec
 
     async def add(self, spec: ServerSpec) -> None:
-        """Store an added server, in place of one that was added under the same name."""
+        """Store an added server; it replaces an added server with the same name."""
         known = self._declared.get(spec.name)
         if known is not None and known.origin is not ServerOrigin.PLATFORM:
             raise Conflict(f"The tool server '{spec.name}' is named in the {known.origin}; change it there")
@@ -191,15 +191,15 @@ class ServerRegistry:
                 self._of_manifest = await anyio.to_thread.run_sync(read_manifest, self._named.manifest)
                 self._trouble = ""
             except ConfigurationError as error:
-                # The last valid manifest stays in use: somebody may be editing the file.
+                # The last valid manifest stays in use, because somebody may be editing the file.
                 self._trouble = str(error)
                 log.warning("manifest_not_read", error=str(error))
-        # Of several servers with one name, the last counts.
+        # If several servers have one name, the last is used.
         named = (*self._of_platform.servers, *self._host, *self._of_manifest, *self._named.settings)
         self._declared = {spec.name: spec for spec in named}
 
     def _recalled(self, states: Iterable[ServerState]) -> Iterator[ServerSpec]:
-        """The servers that the platform declared before, as far as they can be reached without asking it."""
+        """The servers that the platform declared before, if they can be reached without asking it."""
         for state in states:
             if (
                 state.spec.origin is ServerOrigin.PLATFORM
@@ -216,7 +216,7 @@ class ServerRegistry:
                 yield to_mcp_server(spec)
                 self._unreachable.pop(spec.name, None)
             except ConfigurationError as error:
-                # Logged once, since this runs whenever anything changes.
+                # Logged only once, because this runs whenever anything changes.
                 if self._unreachable.get(spec.name) != str(error):
                     log.warning("server_not_reachable", server=spec.name, error=str(error))
                 self._unreachable[spec.name] = str(error)

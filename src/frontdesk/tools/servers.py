@@ -1,4 +1,4 @@
-"""Defines tool servers: how they are declared, named, reached, and what state they are in."""
+"""Defines tool servers: their declaration, names, addresses and states."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ from frontdesk.settings import ToolServer
 from frontdesk.tools.model import HOST_SERVER
 
 SERVER_NAME = re.compile(r"[A-Za-z0-9-]{1,30}")
-# The path of a server of Agent 365 without an address of its own; its name follows.
+# The base URL of Agent 365 servers without their own address; the server's name follows.
 AGENT365_ENDPOINT = "${MCP_PLATFORM_ENDPOINT:-https://agent365.svc.cloud.microsoft}"
 AGENT365_SERVERS = f"{AGENT365_ENDPOINT}/agents/servers/"
 # `${VAR}`, `${VAR:-default}`, and VS Code's `${env:VAR}`.
@@ -61,11 +61,11 @@ class ServerOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """A server as it was declared. Values may be `${VAR}`, which is replaced when the server is called.
+    """A server as it was declared. Values may contain `${VAR}`, which is replaced when the server is called.
 
-    Values from the platform are not replaced: others must not read the variables of this installation. `hold_changes`
-    None means the setting for all servers. `tools` are those that a manifest lists; such a server is not asked for its
-    tools. `token_for` is what the platform calls the audience of a token for this server, and no secret.
+    Values from the platform are not replaced, because the platform must not read this installation's variables.
+    `hold_changes` None means the setting for all servers. `tools` are listed in a manifest; such a server is not asked
+    for its tools. `token_for` is the platform's name for the audience of a token for this server; it is not secret.
     """
 
     name: str
@@ -113,7 +113,7 @@ class ServerSpec:
 
     @property
     def place(self) -> str:
-        """The address in a form that is safe to show: the rest of an address or a command may be a secret."""
+        """The address in a form that is safe to show, because the rest of an address or a command may be secret."""
         if self.transport is Transport.STDIO:
             return self.command
         return re.split(r"[?#]", self.url)[0]
@@ -134,7 +134,7 @@ def to_mcp_server(spec: ServerSpec, environ: Mapping[str, str] = os.environ) -> 
     stdio = spec.transport is Transport.STDIO
     url = _resolve_address(spec, known)
     headers = {name: known(value) for name, value in spec.headers.items()}
-    # A header without a value only marks a server that is told which agent calls.
+    # A header without a value only marks a server that gets the calling agent's id.
     marks = [name for name, value in headers.items() if name.lower() == AGENT_HEADER and not value.strip()]
     headers = {name: value for name, value in headers.items() if name not in marks}
     return McpServer(
@@ -176,7 +176,7 @@ def _resolve_address(spec: ServerSpec, known: Callable[[str], str]) -> str:
 
 
 def _development_headers(spec: ServerSpec, environ: Mapping[str, str]) -> dict[str, str]:
-    """What the variables of Agent 365 give a server at the platform's own address, unless it has another credential."""
+    """Headers from the variables of Agent 365, for servers at the platform's address without another credential."""
     given = spec.oauth or spec.user_token or any(name.lower() == "authorization" for name in spec.headers)
     if spec.literal or given or not spec.url.startswith(AGENT365_SERVERS):
         return {}
@@ -247,7 +247,7 @@ CHANGES_KEPT = 10
 
 
 class ServerStatus(StrEnum):
-    """NEW servers were not asked yet. The tools of a FAILED server are those that it last listed."""
+    """NEW servers were not asked yet. The tools of a FAILED server are from its last listing."""
 
     NEW = "new"
     OK = "ok"
@@ -264,9 +264,9 @@ class CatalogueChange:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """A server and its state. `problems` are those of its last listing, `changes` the latest few, newest first.
+    """A server and its state. `problems` are from its last listing, `changes` are the latest few, newest first.
 
-    `declared_at`: when a replica last found it named in its settings or manifest.
+    `declared_at`: when a replica last found it in its settings or manifest.
     """
 
     spec: ServerSpec
@@ -295,15 +295,15 @@ NAME_WITH_DIGEST = re.compile(rf"-[0-9a-f]{{{NAME_DIGEST_LENGTH}}}$")
 
 
 def server_name(said: str) -> str:
-    """A name as ids and models take it: `mcp_Mail Tools` becomes `mcp-Mail-Tools`."""
+    """A name that ids and models accept: `mcp_Mail Tools` becomes `mcp-Mail-Tools`."""
     return re.sub(r"[^A-Za-z0-9]+", "-", said).strip("-")[:LONGEST_SERVER_NAME].strip("-")
 
 
 def distinct_server_names(said: Sequence[tuple[str, str]]) -> Sequence[str]:
-    """A distinct name for each server, given as (name, what else tells it from others).
+    """A distinct name for each server, given as (name, text that distinguishes it from others).
 
-    If several would have the same name, each gets a digest. If one of them kept the plain name, it could be one that
-    came later, and would get the calls that were meant for the other.
+    If several servers would have the same name, each gets a digest. If one kept the plain name, a server added later
+    could get that name, and with it the calls for the other server.
     """
     plain = [server_name(name) for name, _ in said]
     crowd = Counter(plain)
@@ -316,7 +316,7 @@ def distinct_server_names(said: Sequence[tuple[str, str]]) -> Sequence[str]:
 
 
 def _is_usable_name(name: str) -> bool:
-    # A name that looks like a digest must be one. Otherwise anybody could choose the name of another server.
+    # A name that looks like a digest must be one. Otherwise a server could choose the name of another.
     return bool(name) and name != HOST_SERVER and NAME_WITH_DIGEST.search(name) is None
 
 
@@ -326,7 +326,7 @@ def _name_with_digest(short: str, said: tuple[str, str], taken: Collection[str])
     return next(name for digest in digests if (name := f"{shown}-{digest}") not in taken)
 
 
-# The first variable that is set counts. If none is set, this is development.
+# The first variable that is set is used. If none is set, this is development.
 ENVIRONMENT_VARIABLES = ("PYTHON_ENVIRONMENT", "ENVIRONMENT", "ASPNETCORE_ENVIRONMENT", "DOTNET_ENVIRONMENT")
 TOKEN_VARIABLE = "BEARER_TOKEN"  # noqa: S105
 

@@ -44,9 +44,10 @@ class FindToolsQuery:
 
 @dataclass(frozen=True, slots=True)
 class FindToolsResult:
-    """The result of `find_tools`: the tools that were found, and how the agent's tools changed.
+    """The result of `find_tools`: the found tools, and the changes of the agent's tools.
 
-    `note` says why nothing was attached. `servers` are the servers of the caller's tools, those with the most first.
+    `note` says why nothing was attached. `servers` are the servers of the caller's tools, those with the most tools
+    first.
     """
 
     found: ToolSearchResults
@@ -58,7 +59,7 @@ class FindToolsResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolService:
-    """The tools of an installation. Every method takes the caller, and does what that caller may."""
+    """The tools of an installation. Every method takes the caller, and does only what that caller may."""
 
     host: AgentHost
     journal: Journal
@@ -78,7 +79,7 @@ class ToolService:
         return await self.finder.find_tools(caller, await self.allowed.permitted_tools(caller), search)
 
     async def find(self, caller: Caller, wanted: FindToolsQuery) -> FindToolsResult:
-        """Search, and attach what was found to the agent."""
+        """Search, and attach the found tools to the agent."""
         rights.require_scope(caller, rights.TOOLS_ATTACH)
         permitted = await self.allowed.permitted_tools(caller)
         search = SearchTools(wanted.query, wanted.limit, wanted.min_score, wanted.servers)
@@ -143,21 +144,21 @@ class ToolService:
             raise NotFound(f"Agent '{agent_id}' has no tool '{name}'; give a name that its list of tools shows")
 
     async def delete_agent(self, agent_id: str) -> None:
-        """Delete an agent of any host, and what is stored of its tools."""
+        """Delete an agent of any host, and the stored data of its tools."""
         await self.host.delete(agent_id)
         await self.selector.forget(agent_id)
 
     async def pick(self, caller: Caller, name: str) -> CatalogueTool:
-        """Record that somebody chose this tool from the results of a search."""
+        """Record that a person chose this tool from the results of a search."""
         rights.require_scope(caller, rights.TOOLS_READ)
         tool = await self.dispatcher.resolve(caller, name)
         self.usage.note(caller, tool.id, PICKED_WEIGHT)
         return tool
 
 
-# Nobody finds a tool below this place, and a rank among all tools costs more than it tells.
+# Nobody sees a tool below this rank, and computing a rank among all tools is expensive.
 RANKS_EXPLAINED = 1000
-# So many rows are read at a time: the caller may use none of them.
+# The number of rows read at a time; some of them may be forbidden to the caller.
 ROWS_READ = 200
 
 
@@ -171,7 +172,7 @@ class ToolPage:
 
 @dataclass(frozen=True, slots=True)
 class SearchExplanation:
-    """Why a search finds a tool or does not: its match and place if it has one, and a verdict in words."""
+    """Why a search finds a tool or does not: its match and rank if it has one, and a verdict in words."""
 
     tool: CatalogueTool
     finding: ToolMatch | None
@@ -205,7 +206,7 @@ async def list_permitted_servers(tools: ToolService, caller: Caller) -> Sequence
 
 
 async def get_permitted_tool(tools: ToolService, caller: Caller, name: str) -> CatalogueTool:
-    """A tool that the caller may use, by id or name, also one that waits for review."""
+    """A tool that the caller may use, by id or name, including tools that wait for review."""
     rights.require_scope(caller, rights.TOOLS_READ)
     return await _resolve_tool(tools, await tools.allowed.permitted_tools(caller), name)
 
@@ -264,7 +265,7 @@ class MeasuredQuery:
 
 @dataclass(frozen=True, slots=True)
 class SearchMeasurement:
-    """The quality of search by terms alone and as it is, and how many queries were measured."""
+    """The quality of search by terms alone and of the configured search, and the number of queries."""
 
     words: RankingQuality
     shipped: RankingQuality

@@ -30,13 +30,13 @@ ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S10
 TOKEN_REQUEST_SECONDS = 10.0
 MAX_ANSWER = 64 * 1024
 TOKENS_CACHED = 1000
-# A token is renewed this long before it ends; one that does not say when is kept for a while.
+# A token is renewed this long before it expires; a token without an expiry is kept for a fixed time.
 EARLY_SECONDS = 30.0
 DEFAULT_TOKEN_SECONDS = 300.0
 LONGEST_TOKEN_SECONDS = 86_400.0
 ERROR_CODE = re.compile(r"[a-zA-Z0-9_.\-]{1,60}")
 
-# What it is for, and whom: the user, and a digest of the user's own token.
+# What the token is for, and for whom: the user, and a digest of the user's own token.
 TokenKey = tuple[OAuthConfig, str | None, bytes | None]
 
 log = structlog.get_logger("frontdesk.tools.gateway")
@@ -44,7 +44,7 @@ log = structlog.get_logger("frontdesk.tools.gateway")
 
 @dataclass(frozen=True, slots=True)
 class ServerToken:
-    """An access token and when to fetch the next."""
+    """An access token and the time to fetch the next one."""
 
     value: str = field(repr=False)
     until: float
@@ -52,16 +52,16 @@ class ServerToken:
 
 @dataclass(slots=True)
 class TokenSlot:
-    """A token, and the request for the next, which all who wait share."""
+    """A token, and the running request for the next one, which all waiting callers share."""
 
     token: ServerToken | None = None
     fetching: asyncio.Task[ServerToken] | None = None
 
 
 class TokenExchange:
-    """Fetches tokens and keeps them until shortly before they end.
+    """Fetches tokens and keeps them until shortly before they expire.
 
-    One is kept for what it was asked for and whom: servers that want the same share it, two users never do.
+    A token is kept per purpose and user: servers with the same settings share a token, users never do.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -70,7 +70,7 @@ class TokenExchange:
         self._http = HttpClient()
 
     async def bearer(self, server: McpServer, user_id: str | None, subject: str | None, refused: str | None) -> str:
-        """The token to show at a server; a new one where `refused` is the one we have."""
+        """The bearer token for a server; a new token if the cached one is `refused`."""
         if server.oauth is None:
             raise McpUnauthorized(f"{server} has no `oauth` settings; add them")
         return await self.token(server, server.oauth, user_id, subject, refused)
@@ -83,16 +83,16 @@ class TokenExchange:
         subject: str | None = None,
         refused: str | None = None,
     ) -> str:
-        """The token that these settings lead to; `what` it is for is said where there is trouble with it."""
+        """The token for these settings; error messages name `what`."""
         if subject is None or not oauth.for_person:
-            # One of our own: whoever it is used for, it is the same.
+            # A token for Frontdesk itself is the same for every user.
             oauth, user_id, subject = _without_person(oauth), None, None
         slot = self._slot((oauth, user_id, hashlib.sha256(subject.encode()).digest() if subject else None))
         if (found := _usable_value(slot.token, refused, self._now())) is not None:
             return found
         if slot.fetching is None:
             slot.fetching = asyncio.get_running_loop().create_task(self._renew(slot, what, oauth, subject))
-            # Whoever waited may be gone when it fails.
+            # All waiting callers may be gone when it fails.
             slot.fetching.add_done_callback(lambda done: done.cancelled() or done.exception())
         return (await asyncio.shield(slot.fetching)).value
 
@@ -143,12 +143,12 @@ class TokenExchange:
 
 
 def _without_person(oauth: OAuthConfig) -> OAuthConfig:
-    """The settings without anybody to act for."""
+    """The settings without a user to act for."""
     if not oauth.for_person:
         return oauth
     scope = oauth.scope
     if oauth.grant == "on_behalf_of" and scope is not None:
-        # To an application itself Entra gives what it was granted for a resource as a whole, and no single permission.
+        # To an application itself, Entra grants all its permissions for a resource, never a single permission.
         scope = " ".join(f"{one.rpartition('/')[0]}/.default" if "/" in one else one for one in scope.split())
     return replace(oauth, grant="client_credentials", scope=scope)
 
@@ -193,7 +193,7 @@ def _read_token(what: McpServer | str, status: int, body: bytes, now: float) -> 
     told = cast("dict[str, object]", found) if isinstance(found, dict) else {}
     value, expires, error = told.get("access_token"), told.get("expires_in"), told.get("error")
     if status != 200 or not isinstance(value, str) or not value or not HEADER_VALUE.fullmatch(value):
-        # What else it says could quote what it was sent.
+        # Other parts of the answer could quote the credentials that were sent.
         code = error if isinstance(error, str) and ERROR_CODE.fullmatch(error) else "no token in its answer"
         name = what if isinstance(what, str) else what.name
         log.warning("upstream_token_refused", server=name, status=status, error=code)

@@ -1,8 +1,4 @@
-"""Compares a server's listing with the stored tools, and decides which version of a tool counts.
-
-A row's content is the version that counts. `other` is the one that does not, as JSON: of a held tool the new one, of a
-tool that was changed the one that was approved.
-"""
+"""Compares a server's listing with the stored tools, and decides which version of a tool is in use."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,11 +16,11 @@ NAMES_SHOWN = 5
 
 
 class ChangeKind(StrEnum):
-    """What became of a tool since its server was last asked.
+    """What happened to a tool since its server last listed its tools.
 
-    NEW was never seen. BACK had gone, and is as it was. GONE is listed no more. TAKEN changed, and the new version
-    counts, flagged. HELD changed, and the approved version counts until somebody has looked. SETTLED is again as it
-    was approved, so that nothing is left to look at.
+    NEW: never seen before. BACK: it was gone and is back unchanged. GONE: no longer listed. TAKEN: it changed, and the
+    new version is in use, with a flag. HELD: it changed, and the approved version stays in use until a person reviews
+    the change. SETTLED: it is again the approved version, so there is nothing to review.
     """
 
     NEW = "new"
@@ -37,10 +33,11 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownTool:
-    """A tool as the catalogue has it.
+    """A tool as the catalogue stores it.
 
-    `seal` is that of the version that counts. Once it `changed`, `other` is that of the one that does not: the new
-    one of a held tool, else the approved one. `refused` is that of a version which somebody did not want.
+    `seal` identifies the version in use. After a change, `changed` is set and `other` is the seal of the version not in
+    use: the new version of a held tool, otherwise the approved version. `refused` is the seal of a version that a
+    person refused.
     """
 
     name: str
@@ -60,7 +57,7 @@ class KnownTool:
 
 @dataclass(frozen=True, slots=True)
 class ListingChange:
-    """One tool's. `what` says how a TAKEN or HELD version differs from the one that was approved."""
+    """The change of one tool. `what` says how a TAKEN or HELD version differs from the approved version."""
 
     kind: ChangeKind
     name: str
@@ -70,7 +67,7 @@ class ListingChange:
 
 @dataclass(frozen=True, slots=True)
 class ListingComparison:
-    """What is to be written, what a person should hear of it, and how many tools the server has then."""
+    """The rows to write, the changes to report to a person, and the server's number of tools afterwards."""
 
     changes: Sequence[ListingChange]
     problems: Sequence[str]
@@ -81,7 +78,7 @@ class ListingComparison:
 
     @property
     def summary(self) -> str:
-        """`3 new, 2 gone (a, b)`; empty where nothing changed."""
+        """For example `3 new, 2 gone (a, b)`; empty if nothing changed."""
         told: list[str] = []
         for kind in ChangeKind:
             names = [change.name for change in self.changes if change.kind is kind]
@@ -90,7 +87,7 @@ class ListingComparison:
 
 
 def compare_listing(known: Mapping[str, KnownTool], listed: Sequence[ListedTool], *, hold: bool) -> ListingComparison:
-    """What a listing changes; with `hold`, a tool that differs from what was approved waits for somebody."""
+    """Find the changes of a listing; with `hold`, a tool that differs from its approved version waits for review."""
     api_names = {tool.api_name: tool.name for tool in known.values()}
     changes: list[ListingChange] = []
     problems: list[str] = []
@@ -129,7 +126,7 @@ APPROVED_STATE: Mapping[str, Any] = {"standing": ReviewStatus.READY, "change": "
 
 
 def known_from_row(row: ToolRow) -> KnownTool:
-    """What the comparison needs of a row."""
+    """The fields of a row that the comparison needs."""
     return KnownTool(
         row["name"],
         row["api_name"],
@@ -143,7 +140,7 @@ def known_from_row(row: ToolRow) -> KnownTool:
 
 
 def first_version(listed: ListedTool) -> dict[str, Any]:
-    """The row of a tool that was never seen; it is taken as it is."""
+    """The row of a tool that was never seen; it needs no approval."""
     return {
         "name": listed.name,
         "api_name": listed.api_name,
@@ -154,7 +151,7 @@ def first_version(listed: ListedTool) -> dict[str, Any]:
 
 
 def changed_version(row: ToolRow, change: ListingChange, now: datetime) -> dict[str, Any]:
-    """What a change of these kinds makes of a row."""
+    """The columns that the change writes to the row."""
     flag = f"{change.what} changed on {now:%Y-%m-%d at %H:%M} UTC"
     match change:
         case ListingChange(kind=ChangeKind.TAKEN, listed=ListedTool() as listed):
@@ -176,7 +173,7 @@ def changed_version(row: ToolRow, change: ListingChange, now: datetime) -> dict[
 
 
 def reviewed_version(row: ToolRow, *, accept: bool) -> dict[str, Any]:
-    """What somebody's word makes of a row that changed."""
+    """The columns that a person's decision writes to a row that changed."""
     if not row["change"]:
         raise Invalid(f"The tool '{row['id']}' has not changed since it was approved; there is nothing to review")
     new = _parse_content(row["other"]) if row["standing"] == ReviewStatus.HELD else _current_content(row)

@@ -81,7 +81,7 @@ async def system_status_tool(
 ) -> MemoryToolResult:
     parts: Mapping[str, str] = await _check_parts(sources) if given.check_connectivity else {}
     healthy = all(state == OK for state in parts.values())
-    # The errors are in the database, which is not asked while it does not answer.
+    # The errors are in the database, so they are read only if it answers.
     asked = given.include_recent_errors and healthy
     wrong = await _read_recent_errors(sources.journal, scope) if asked else ()
     answer = SystemStatusAnswer(
@@ -203,7 +203,7 @@ def _agent_tools(sources: StatusSources) -> Sequence[MemoryTool]:
 
 
 def _is_unproven(caller: Caller) -> bool:
-    """Whether the credential proves nobody: all visitors of the chat without a key have the same one."""
+    """Whether the credential identifies nobody: all visitors of the chat without a key share one."""
     return caller.credential_id is not None and not caller.verified
 
 

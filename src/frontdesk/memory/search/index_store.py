@@ -35,10 +35,10 @@ from frontdesk.search.vectors import NumberedVectors, Numbers
 from frontdesk.search.words import terms
 
 # A weight is one byte. Measured on LoCoMo (bench/memory): a saturation from 0.6 to 1.2 and a length share from 0.3 to
-# 0.6 are level with these.
+# 0.6 give equal results.
 WEIGHT_STEPS = 255
 MEMORY_BM25 = Bm25(saturation=0.9, length_share=0.4, usual_length=20, largest_weight=WEIGHT_STEPS)
-# Of a text with more different terms than these, the first are found.
+# A text with more different terms is found only by its first ones.
 MAX_TEXT_TERMS = 2_000
 
 
@@ -50,8 +50,8 @@ def weigh_terms(text: str) -> dict[str, int]:
 
 Weights: TypeAlias = NDArray[np.uint8]
 
-# A block is a row for each of its terms, and a search reads some blocks. Larger blocks are fewer to read, and more to
-# write again with each item.
+# A block has a row for each of its terms, and a search reads some blocks. Larger blocks mean fewer reads, but larger
+# writes with each item.
 BLOCK_SIZE = 16_384
 _ENTRY_STRUCT = struct.Struct("<HB")
 ENTRY_TYPE = np.dtype([("at", "<u2"), ("weight", "u1")])
@@ -101,13 +101,13 @@ def unpack_terms(words: str) -> tuple[list[str], list[str]]:
 
 BlockRows: TypeAlias = list[tuple[int, bytes]]
 
-# So many blocks of each term are read first. Most people have no more, and it is enough to know how common a term is.
+# Number of blocks read first for each term. Most people have no more, and it shows how common a term is.
 FIRST_BLOCKS = 2
-# Of a common term about so many of the newest items are read; of a rare one all, although they lie in many blocks.
+# For a common term about this many of the newest items are read; for a rare term all, although in many blocks.
 MAX_ITEMS, MAX_BLOCKS = 32_768, 128
 ANY_BLOCK = 2**31 - 1
 
-# SQLite is quickest row by row; PostgreSQL takes all rows in one statement.
+# SQLite is fastest row by row; PostgreSQL takes all rows in one statement.
 _ADD_ENTRIES_SQLITE = """
 INSERT INTO recall_words (user_id, term, block, docs) VALUES (?, ?, ?, ?)
 ON CONFLICT (user_id, term, block) DO UPDATE SET docs = CAST(docs || excluded.docs AS BLOB)
@@ -145,7 +145,7 @@ def add_postings(mine: PersonTransaction, n: int, weights: Mapping[str, int]) ->
 
 
 def fold_postings(mine: PersonTransaction, at_least: int = 1) -> None:
-    """Move the terms that are stored with items into the blocks, if there are so many such items."""
+    """Move the terms stored with items into the blocks, if at least `at_least` items have such terms."""
     rows = mine.connection.execute(_SELECT_UNFOLDED, {"whose": mine.user_id}).all()
     if len(rows) < at_least:
         return
@@ -175,10 +175,10 @@ def remove_postings(mine: PersonTransaction, n: int, terms: Sequence[str]) -> No
 
 
 def find_postings(mine: PersonTransaction, terms: Sequence[str], last: int) -> list[PostingList]:
-    """The postings of each term that any item holds. `last` is the number of the person's last item."""
+    """The postings of each term that an item has. `last` is the number of the person's last item."""
     if not terms:
         return []
-    # Before the blocks, since another process may fold these meanwhile: seen twice is better than not at all.
+    # Read before the blocks, because another process may fold them meanwhile: a duplicate is better than a miss.
     loose = _find_unfolded(mine, frozenset(terms))
     read = _fetch_blocks(mine, dict.fromkeys(terms, (FIRST_BLOCKS, ANY_BLOCK)))
     more = {
@@ -199,7 +199,7 @@ def find_postings(mine: PersonTransaction, terms: Sequence[str], last: int) -> l
 
 
 def _find_unfolded(mine: PersonTransaction, terms: frozenset[str]) -> dict[str, list[tuple[int, int]]]:
-    """For each term, the items that are not folded and hold it, with its weight in each."""
+    """For each term, the items that are not folded and contain it, with its weight in each."""
     found: dict[str, list[tuple[int, int]]] = {}
     for n, words in mine.connection.execute(_SELECT_UNFOLDED, {"whose": mine.user_id}):
         held, weights = unpack_terms(words)
@@ -218,7 +218,7 @@ def _count_more_blocks(rows: BlockRows, last: int) -> int:
 
 
 def _posting_list(term: str, rows: BlockRows, loose: list[tuple[int, int]], last: int | None) -> PostingList:
-    """`last` is the number of the last item if not all blocks were read: the others are taken to be like them."""
+    """`last` is the number of the last item if blocks are missing: these are assumed to be like the read ones."""
     own = np.array(loose, np.int32).reshape(-1, 2)
     folded, folded_weights = unpack_entries(rows)
     numbers = np.concatenate([own[:, 0], folded])
@@ -232,12 +232,12 @@ def _count_entries(rows: BlockRows) -> int:
 
 
 def _count_covered(rows: BlockRows, last: int) -> int:
-    """How many item numbers there are, from the oldest of these blocks on."""
+    """How many item numbers these blocks cover, from the oldest block on."""
     return max(1, last + 1 - rows[-1][0] * BLOCK_SIZE)
 
 
 def _fetch_blocks(mine: PersonTransaction, wanted: Mapping[str, tuple[int, int]]) -> Mapping[str, BlockRows]:
-    """The newest blocks of each term. `wanted` says for each term how many, and below which block."""
+    """The newest blocks of each term. `wanted` has for each term their number, and the block below which they are."""
     if not wanted:
         return {}
     given: dict[str, str | int] = {"user_id": mine.user_id}
@@ -328,7 +328,7 @@ def save_embedded(
 ) -> None:
     """Store the vectors of items. An item that was changed, removed or embedded meanwhile is ignored.
 
-    After the `last` batch the items without a vector are counted anew, to correct the running count.
+    After the `last` batch, the items without a vector are counted again, to correct the running count.
     """
     _lock_known_person(mine)
     said = {one.n: one.text for one in texts}
@@ -356,7 +356,7 @@ def _save_vectors(mine: PersonTransaction, model: int, given: NumberedVectors) -
 
 
 def _update_pending(mine: PersonTransaction, model: int, read: int | None) -> None:
-    """Count down the items without a vector, or count them anew; when none is left, delete other models' vectors."""
+    """Reduce the count of items without a vector, or count them again; at zero, delete other models' vectors."""
     settled = update(people).where(people.c.user_id == mine.user_id)
     if read is not None:
         mine.connection.execute(settled.values(model=model, unread=people.c.unread - read))
@@ -369,14 +369,14 @@ def _update_pending(mine: PersonTransaction, model: int, read: int | None) -> No
 
 
 NO_MODEL = 0
-# The terms of so many items are stored with them before they are folded into the blocks.
+# With more items than this, their terms are folded into the blocks.
 FOLD_AFTER = 64
 INDEX_TABLES = (recall_docs, recall_loose, recall_words, recall_regions, recall_cells)
 
 _DOCUMENT_COLUMNS = ("n", "text", "model", "cell", "vector")
 _IS_DOCUMENT = (recall_docs.c.user_id == bindparam("whose"), recall_docs.c.item_id == bindparam("item"))
 _SELECT_DOCUMENT = select(*(recall_docs.c[name] for name in _DOCUMENT_COLUMNS)).where(*_IS_DOCUMENT)
-# Each change begins with one of these, and so waits for other changes to the same person's records.
+# Each change starts with one of these, and so waits for other changes to the same person's records.
 _LOCK_MODEL = (
     select(func.coalesce(people.c.model, NO_MODEL)).where(people.c.user_id == bindparam("whose")).with_for_update()
 )
@@ -408,12 +408,12 @@ class IndexedDocument:
     vector: bytes | None
 
     def was_embedded(self, model: int) -> bool:
-        """Whether the vector is of the model that the person is assigned to."""
+        """Whether the vector is from the model that the person is assigned to."""
         return self.model == model != NO_MODEL
 
 
 def index_item(mine: PersonTransaction, item_id: str, text: str) -> None:
-    """Index an item under a text, instead of its former text."""
+    """Index an item under a text, which replaces its former text."""
     doc = _fetch_document(mine, item_id)
     if doc is None:
         _insert_document(mine, item_id, text)
@@ -449,7 +449,7 @@ def _insert_document(mine: PersonTransaction, item_id: str, text: str) -> None:
 
 def _replace_text(mine: PersonTransaction, item_id: str, text: str) -> None:
     model = _lock_model(mine)
-    # Again, now under the lock: it may have been embedded meanwhile.
+    # Read again under the lock: the item may have been embedded meanwhile.
     doc = _fetch_document(mine, item_id)
     if doc is None:
         return

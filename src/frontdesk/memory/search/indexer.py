@@ -1,7 +1,7 @@
 """Embeds texts that were stored or changed, in the background, one person at a time.
 
-Until an item is embedded, it is found by its terms. Replicas may work at the same time; what one has done, the others
-find done.
+Until an item is embedded, it is found by its terms. Several replicas may work at the same time; each skips what another
+has done.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ BATCH = 64
 # How often to look for items that another process left, because it was stopped.
 CHECK_SECONDS = 30.0
 FIRST_SECONDS = 1.0
-# An embedder or a database that fails is not asked more often than this.
+# The pause after a failure of the embedder or the database.
 PAUSE_SECONDS = 1.0
 # No person's records are visible in this scope, only the list of people.
 NO_PERSON = PersonScope("")
@@ -56,7 +56,7 @@ class MemoryIndexer:
         """Work until cancelled."""
         if self._embedder is None:
             return
-        # A process that is stopped right after its start has asked the database nothing yet.
+        # A process that is stopped right after its start has not used the database yet.
         with anyio.move_on_after(FIRST_SECONDS):
             await self._woken.wait()
         adopted = False
@@ -69,7 +69,7 @@ class MemoryIndexer:
                 await self._woken.wait()
 
     async def assign_model(self) -> None:
-        """Assign everybody to this embedder. Only once, or replicas with two embedders would take turns."""
+        """Assign everybody to this embedder. Only once: replicas with two embedders would reassign in turn."""
         if self._embedder is None:
             return
         model = model_number(self._embedder.name)
@@ -79,7 +79,7 @@ class MemoryIndexer:
                 await self._records.change(PersonScope(person), partial(assign_model, model=model))
 
     async def index_all(self) -> None:
-        """Embed everything that has no vector now."""
+        """Embed every item that has no vector now."""
         if self._embedder is None:
             return
         model = model_number(self._embedder.name)

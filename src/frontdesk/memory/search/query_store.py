@@ -38,7 +38,7 @@ from frontdesk.search.vectors import Floats, Mask, Numbers
 Condition = ColumnElement[bool]
 
 HIDDEN_STATUSES = (ItemStatus.DELETED, ItemStatus.ARCHIVED)
-# If the filters leave so few items, all of them are ranked.
+# If the filters leave at most this many items, all of them are ranked.
 FEW_ITEMS = 1_000
 ITEM_TIME = func.coalesce(timeline_items.c.start_time, timeline_items.c.created_at)
 DOCUMENTS_WITH_ITEMS = recall_docs.join(
@@ -89,12 +89,12 @@ def fetch_index_counts(mine: PersonTransaction) -> tuple[int, int]:
 
 
 def search_conditions(mine: PersonTransaction, query: ItemSearch) -> list[Condition]:
-    """The filters of a search as conditions, first those that a database index answers."""
+    """The filters of a search as conditions, those with a database index first."""
     return [*_indexed_conditions(mine, query), *_item_conditions(query), *_memory_conditions(mine, query)]
 
 
 def fetch_few_numbers(mine: PersonTransaction, query: ItemSearch, items: int) -> Sequence[int] | None:
-    """The numbers of all items that pass one of the indexed filters, if these are few among `items`; else None."""
+    """The numbers of all items that pass one of the indexed filters; None if they are not few among `items`."""
     if items <= FEW_ITEMS:
         return None
     for condition in _indexed_conditions(mine, query):
@@ -113,7 +113,7 @@ def fetch_few_numbers(mine: PersonTransaction, query: ItemSearch, items: int) ->
 def fetch_candidates(
     mine: PersonTransaction, numbers: Sequence[int], conditions: Sequence[Condition]
 ) -> SearchCandidates:
-    """The items with these numbers as candidates. Deleted ones are left out."""
+    """The items with these numbers as candidates, without deleted ones."""
     wanted = _SELECT_CANDIDATES.add_columns(case((and_(*conditions), 1), else_=0))
     rows = mine.connection.execute(wanted, {"whose": mine.user_id, "numbers": list(numbers)}).all()
     columns = np.array([tuple(row) for row in rows], np.float64).reshape(-1, 5).T
@@ -143,7 +143,7 @@ def _indexed_conditions(mine: PersonTransaction, query: ItemSearch) -> list[Cond
 
 
 def _time_condition(holds: Callable[[ColumnElement[datetime]], Condition]) -> Condition:
-    """A condition on an item's start, or on its creation if it has no start. Written so that both indexes are used."""
+    """A condition on an item's start, or on its creation if it has no start. In this form both indexes are used."""
     made, begun = timeline_items.c.created_at, timeline_items.c.start_time
     return or_(holds(begun), and_(begun.is_(None), holds(made)))
 

@@ -1,7 +1,7 @@
 """Searches a person's records by terms and meaning together, with filters, in one read transaction for each search.
 
-The query is embedded first, since no transaction waits for an embedder. Then terms and vectors give candidates, the
-candidates are ranked by their evidence, and the best ones are read. Without an embedder a search goes by terms alone.
+The query is embedded first, because no transaction waits for an embedder. Then terms and vectors give candidates, the
+candidates are ranked by their evidence, and the best ones are read. Without an embedder a search uses terms alone.
 """
 
 import math
@@ -53,26 +53,26 @@ from frontdesk.search.words import terms
 
 T = TypeVar("T")
 
-# Evidence is counted in units of cosine: what one term is worth.
+# Evidence is in units of cosine: this is the weight of one term.
 WORD_WEIGHT = 0.07
-# Memories that were noted together speak for one another: the answer to a question shares few of its words, and the
-# memory beside it says what "it" was. The keys are steps to a neighbour, the values the share of its terms and of its
-# cosine that counts, where that is more than the memory's own. Without this, search finds ten points less of LoCoMo's
-# evidence.
+# A memory gets evidence from memories noted in the same sitting: the answer to a question shares few of its words, and
+# the memory beside it says what "it" was. The keys are steps to a neighbour. The values are the share of the
+# neighbour's terms and cosine that counts if it is more than the memory's own. Without this, search finds ten points
+# less of LoCoMo's evidence.
 SITTING_SECONDS = 30 * 60
 NEIGHBOUR_SHARES = {-1: 0.7, -2: 0.5, 1: 0.5, 2: 0.4}
-# Among equals, new and salient memories come first: at most so much is added for each. Twice as much for new ones costs
-# half a point of LoCoMo's evidence, this costs nothing.
+# Among equals, new and salient memories come first: these are the largest bonuses. Twice as much for new ones costs
+# half a point of LoCoMo's evidence; these values cost nothing.
 RECENCY_BONUS, RECENCY_DAYS = 0.05, 30.0
 SALIENCE_BONUS = 0.05
 DAY_SECONDS = 86_400
-# An item that shares no word must have this cosine at least. Of the right answers in LoCoMo, one in a hundred has less.
+# An item that shares no word needs at least this cosine. One in a hundred right answers in LoCoMo has less.
 MIN_NEARNESS = 0.18
 
 
 @dataclass(frozen=True, slots=True)
 class RankedItem:
-    """An item and its evidence. `own_terms` and `neighbour_terms` are places of terms, the most telling ones first."""
+    """An item and its evidence. `own_terms` and `neighbour_terms` are indexes of terms, the most significant first."""
 
     n: int
     evidence: float
@@ -84,7 +84,7 @@ class RankedItem:
 def rank_items(candidates: SearchCandidates, words: Floats, nearness: Floats, now: datetime) -> Iterator[RankedItem]:
     """Rank the allowed candidates, the best first. `words` has a row for each term, `nearness` the cosines.
 
-    A cosine is NaN for an item that has no vector yet: it counts as near as the others on average.
+    A cosine is NaN for an item that has no vector yet: it gets the average of the others.
     """
     beside = {step: _neighbour_places(candidates, step) for step in NEIGHBOUR_SHARES}
     held = _with_neighbours(words, beside)
@@ -100,7 +100,7 @@ def rank_items(candidates: SearchCandidates, words: Floats, nearness: Floats, no
 
 
 def _neighbour_places(candidates: SearchCandidates, step: int) -> NDArray[np.intp]:
-    """For each candidate, the place of the memory that was noted `step` places later in the same sitting, or -1."""
+    """For each candidate, the index of the memory noted `step` places later in the same sitting, or -1."""
     numbers, seconds, memories = candidates.numbers, candidates.seconds, candidates.memories
     places = np.searchsorted(numbers, numbers + step).clip(max=max(len(numbers) - 1, 0))
     together = np.abs(seconds[places] - seconds) <= SITTING_SECONDS
@@ -109,7 +109,7 @@ def _neighbour_places(candidates: SearchCandidates, step: int) -> NDArray[np.int
 
 
 def _with_neighbours(values: Floats, beside: Mapping[int, NDArray[np.intp]]) -> Floats:
-    """The values of each item (last axis), or the share of a neighbour's value where that is more."""
+    """The values of each item (last axis), or the share of a neighbour's value if that is more."""
     found = values.copy()
     for step, part in NEIGHBOUR_SHARES.items():
         places = beside[step]
@@ -131,19 +131,19 @@ def _ranked_item(n: int, evidence: float, nearness: float, words: Floats, held: 
 
 
 def mention_weight() -> int:
-    """The weight of a term that is mentioned once in a text of usual length."""
+    """The weight of a term that occurs once in a text of usual length."""
     return round(WEIGHT_STEPS / (1 + MEMORY_BM25.saturation))
 
 
 def term_value(held_by: float, items: int) -> float:
-    """The rarity of a term for one step of weight, so that one mention in a text of usual length counts once."""
+    """The rarity of a term for one step of weight, so that one occurrence in a text of usual length counts once."""
     return MEMORY_BM25.rarity(held_by, items) * (1 + MEMORY_BM25.saturation) / WEIGHT_STEPS
 
 
 def relevance_score(evidence: float, words: float, *, by_meaning: bool) -> float:
-    """The share of the most evidence that the query could find, from 0 to 1. `words` is what all its terms are worth.
+    """The share of the maximum evidence for the query, from 0 to 1. `words` is the value of all its terms.
 
-    So the score of a hit does not depend on the other hits, and the best of a bad lot scores low.
+    So the score of a hit does not depend on the other hits, and the best of only weak hits scores low.
     """
     possible = WORD_WEIGHT * words + (1.0 if by_meaning else 0.0)
     return round(min(1.0, max(0.0, evidence / possible)), 3) if possible > 0 else 0.0
@@ -176,7 +176,7 @@ class SearchEvidence:
         scores = np.zeros(self.size, np.float32)
         for posting, value in zip(self.postings, self.term_values, strict=True):
             scores[posting.numbers] += posting.weights * value
-        # An item is in the postings of each term it holds, so it may come up as often as there are terms.
+        # An item is in the postings of each of its terms, so it may occur as often as there are terms.
         held = np.concatenate([np.empty(0, np.int32), *(posting.numbers for posting in self.postings)])
         often = np.unique(held[_top_places(scores[held], count * len(self.postings))])
         by_words = often[_top_places(scores[often], count)]
@@ -184,16 +184,16 @@ class SearchEvidence:
 
     @property
     def total_value(self) -> float:
-        """What all terms are worth for an item that mentions each of them."""
+        """The value of all terms for an item that has each of them."""
         return float(self.term_values.sum()) * mention_weight()
 
     @property
     def max_items(self) -> int:
-        """There are no more items than this of either kind."""
+        """An upper bound of the number of items of either kind."""
         return max(sum(len(posting.numbers) for posting in self.postings), len(self.numbers))
 
     def look_up(self, numbers: Numbers) -> tuple[Floats, Floats]:
-        """For these items: a row for each term with what it is worth for them, and their cosines (NaN if unknown)."""
+        """For these items: the values of each term (a row for each), and the cosines (NaN if unknown)."""
         places = np.full(self.size, -1, np.int32)
         inside = np.flatnonzero(numbers < self.size)
         places[numbers[inside]] = inside
@@ -211,7 +211,7 @@ def _top_places(scores: Floats, count: int) -> NDArray[np.intp]:
     return np.arange(len(scores)) if len(scores) <= count else np.argpartition(-scores, count - 1)[:count]
 
 
-# So many of the best items by terms, and as many by meaning, are ranked; more of them if too few pass the filters.
+# This many of the best items by terms, and as many by meaning, are ranked; more if too few pass the filters.
 CANDIDATE_DEPTHS = (32, 512, 4096)
 MAX_QUERY_TERMS = 32
 
@@ -220,7 +220,7 @@ MAX_QUERY_TERMS = 32
 class PreparedSearch:
     """A query with its terms, each with its word, and its vector with the number of the model that made it.
 
-    Without a vector, the search goes by terms alone.
+    Without a vector, the search uses terms alone.
     """
 
     query: ItemSearch
@@ -256,7 +256,7 @@ class PreparedSearch:
                 beside=[words[place] for place in one.neighbour_terms],
             )
             for one in best
-            # PostgreSQL may show an item as deleted that was there for the statement before.
+            # PostgreSQL may show an item as deleted that the statement before still saw.
             if one.n in found
         ]
 
@@ -270,13 +270,13 @@ class PreparedSearch:
     def _rank(
         self, mine: PersonTransaction, evidence: SearchEvidence, numbers: Numbers, conditions: Sequence[Condition]
     ) -> list[RankedItem]:
-        """The best of these items and their neighbours that pass the filters, and for which anything speaks."""
+        """The best of these items and their neighbours that pass the filters and have any evidence."""
         around = np.unique(np.concatenate([numbers, *(numbers + step for step in NEIGHBOUR_SHARES)]))
         candidates = fetch_candidates(mine, around.tolist(), conditions)
         words, nearness = evidence.look_up(candidates.numbers)
         missing = candidates.numbers[np.isnan(nearness)]
         if self.vector is not None and len(evidence.numbers) and len(missing):
-            # These are in cells that were not read.
+            # These items are in cells that were not read.
             alone = fetch_vectors(mine, self.model, missing.tolist(), len(self.vector))
             nearness[np.searchsorted(candidates.numbers, alone.numbers)] = alone.cosines(self.vector)
         ranked = rank_items(candidates, words, nearness, mine.now)
@@ -306,7 +306,7 @@ class FoundMemories:
 
 @dataclass(frozen=True, slots=True)
 class FoundItems:
-    """The hits of a search, what lies around each by the id of its item, and the person's time zone."""
+    """The hits of a search, the items around each hit by the id of its item, and the person's time zone."""
 
     hits: Sequence[ItemHit]
     context: Mapping[str, Sequence[ContextItem]]
@@ -314,7 +314,7 @@ class FoundItems:
 
 
 class ItemSearchService:
-    """Searches what a person has stored. Each method returns at most `query.limit` hits, the best first."""
+    """Searches a person's records. Each method returns at most `query.limit` hits, the best first."""
 
     def __init__(self, records: PersonDatabase, embedder: Embedder | None) -> None:
         self._records = records
@@ -335,7 +335,7 @@ class ItemSearchService:
     async def list_memories(
         self, scope: PersonScope, query: ItemSearch, wanted: MemoryFilter, *, best_first: bool
     ) -> FoundMemories:
-        """The memories that a search finds and a filter lets through: the filter's page of them, in its order."""
+        """The found memories that pass a filter: the filter's page of them, in its order."""
 
         def read(mine: PersonTransaction, hits: Sequence[ItemHit]) -> FoundMemories:
             ids = [hit.item.id for hit in hits]
@@ -348,7 +348,7 @@ class ItemSearchService:
         return await self._run(scope, query, read)
 
     async def search_with_context(self, scope: PersonScope, query: ItemSearch, depth: int) -> FoundItems:
-        """The hits, each with `depth` items before it, as many after it, and as many that are related to it."""
+        """The hits, each with up to `depth` items before it, after it, and related to it."""
 
         def read(mine: PersonTransaction, hits: Sequence[ItemHit]) -> FoundItems:
             return FoundItems(hits, fetch_context(mine, [hit.item.id for hit in hits], depth), mine.zone)
@@ -362,7 +362,7 @@ class ItemSearchService:
         read: Callable[[PersonTransaction, list[ItemHit]], T],
         right: str | None = None,
     ) -> T:
-        """Embed the query; then, in one transaction, search and `read` what the answer needs of the hits."""
+        """Embed the query; then search and `read` the data of the hits, in one transaction."""
         scope.require(RIGHTS_BY_TYPE.get(query.types or frozenset(), rights.TIMELINE_READ))
         if right is not None:
             scope.require(right)
@@ -381,7 +381,7 @@ class ItemSearchService:
         return await self._records.read(scope, lambda mine: read(mine, prepared.run(mine)))
 
     async def _embed_query(self, text: str, mode: SearchMode) -> Floats | None:
-        """The text as a vector; None if the search must go by terms alone."""
+        """The text as a vector; None if the search must use terms alone."""
         if mode is SearchMode.FULL_TEXT or self._embedder is None:
             return None
         try:

@@ -19,7 +19,7 @@ from frontdesk.memory.store import PersonTransaction
 from frontdesk.search.vectors import MIN_LENGTH, Floats, NumberedVectors, dimensions_of
 
 MAX_CELL, MAX_REGION = 64, 128
-# The cell for a new vector is searched in so many regions.
+# The number of regions that are searched for the cell of a new vector.
 CANDIDATE_REGIONS = 4
 SPLIT_ROUNDS = 8
 
@@ -148,8 +148,8 @@ def _split_region(part: TreePart, region: int) -> None:
         part.changed_regions[number] = centre_of(vectors[half])
 
 
-# Of a person with more items than this, only those of the nearest cells in the nearest regions are compared. Among a
-# million made-up items these hold 94 of the 100 nearest, among 49,000 real ones 98 (bench/memory).
+# If a person has more items than this, a search compares only the items in the nearest cells of the nearest regions.
+# Among a million made-up items these hold 94 of the 100 nearest, among 49,000 real ones 98 (bench/memory).
 COMPARE_ALL = 4096
 NEAREST_REGIONS, NEAREST_CELLS = 32, 96
 
@@ -201,7 +201,7 @@ def model_number(embedder: str) -> int:
 
 
 def nearest_vectors(mine: PersonTransaction, model: int, vector: Floats, items: int) -> NumberedVectors:
-    """The vectors of this model: all of them if the person has few items, else those of the nearest cells."""
+    """The vectors of this model: all of them if the person has few items, else the vectors in the nearest cells."""
     whose, dimensions = {"user_id": mine.user_id}, len(vector)
     if items <= COMPARE_ALL:
         return NumberedVectors.read(

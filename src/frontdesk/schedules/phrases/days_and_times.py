@@ -24,14 +24,14 @@ from frontdesk.schedules.phrases.tokens import (
 from frontdesk.schedules.triggers import EARLIEST_YEAR, LATEST_YEAR, TIME_IN_PAST
 
 CLOCK_FIGURES = re.compile(r"(\d{1,2}):(\d{2})(?::00)?", re.ASCII)
-# With am or pm behind it, `9.30` can be nothing else.
+# Before am or pm, `9.30` can only be a time.
 DOTTED_TIME = re.compile(r"(\d{1,2})\.(\d{2})", re.ASCII)
 HOUR_FIGURES = re.compile(r"\d{1,2}", re.ASCII)
 MINUTE_FIGURES = re.compile(r"[0-5]\d", re.ASCII)
 AT_WORDS = ("at", "@")
 HOUR_SUFFIXES = ("h", "hrs", "hours")
 SPOKEN_HOURS = SMALL_NUMBERS[1:13]
-# What an hour without am or pm means in that part of the day: those that stay, and those that are twelve later.
+# The hours without am or pm in a part of the day: those that are unchanged, and those to which twelve is added.
 DAY_PARTS = {
     "morning": (range(12), range(0)),
     "afternoon": (range(12, 19), range(1, 7)),
@@ -46,7 +46,7 @@ AFTER_MIDNIGHT = range(6)
 
 @dataclass(frozen=True, slots=True)
 class ClockTime:
-    """A time as it was written; `sure` where it has only one meaning."""
+    """A time as it was written; `sure` if it has only one meaning."""
 
     hour: int
     minute: int
@@ -56,7 +56,7 @@ class ClockTime:
     after_at: bool = False
 
     def resolve(self, part: str | None, *, each: bool = False) -> time:
-        """The time it means in a part of the day, if one was given; `each`: on every such day."""
+        """The time that it means in a part of the day, if one is given; `each`: on every such day."""
         if each and part == "night" and self.sure and self.hour in AFTER_MIDNIGHT:
             return time(self.hour, self.minute)
         if part is not None:
@@ -151,7 +151,7 @@ def _take_time_in_figures(words: PhraseTokens, *, bare: bool) -> ClockTime | Non
 
 
 def _take_spoken_time(words: PhraseTokens, *, bare: bool) -> ClockTime | None:
-    """`half past nine`, `quarter to ten`, `ten past 9`, and where a time is expected `nine`, `nine thirty`."""
+    """`half past nine`, `quarter to ten`, `ten past 9`, and if a time is expected, also `nine`, `nine thirty`."""
     found = _take_minutes_past(words)
     if found is not None or not bare or words.peek() not in SPOKEN_HOURS:
         return found
@@ -166,12 +166,12 @@ def _take_spoken_time(words: PhraseTokens, *, bare: bool) -> ClockTime | None:
 
 
 def _take_minutes_past(words: PhraseTokens) -> ClockTime | None:
-    """So many minutes past an hour, or to it."""
+    """Take minutes past an hour, or to it."""
     mark = words.mark()
     minutes = _take_minutes(words)
     way = None if minutes is None else words.take("past", "after", "to", "before")
     figures = minutes is not None and mark[-1].isdigit() and "minute" not in "".join(mark[-2:-1])
-    # "9 to 5" is a stretch of the day.
+    # "9 to 5" is a period of the day.
     if minutes is None or way is None or (figures and way in {"to", "before"}):
         words.reset(mark)
         if words.peek() == "half" and words.peek(1) in SPOKEN_HOURS:
@@ -185,7 +185,7 @@ def _take_minutes_past(words: PhraseTokens) -> ClockTime | None:
     after = way in {"past", "after"}
     clock = _make_clock_time(hour, 0, written, _take_am_or_pm(words))
     total = clock.hour * 60 + (minutes if after else -minutes)
-    # A quarter to one is after noon, unless it is said otherwise.
+    # A quarter to one is after noon, unless the phrase says otherwise.
     hour = total // 60 % 24 if clock.sure or total >= 60 else 12
     return replace(clock, hour=hour, minute=total % 60)
 
@@ -227,7 +227,7 @@ def _make_clock_time(hour: int, minute: int, written: str, half: str) -> ClockTi
 YEAR = re.compile(r"20\d{2}", re.ASCII)
 DAY_NUMBER = re.compile(r"\d{1,2}", re.ASCII)
 DATE_FIGURES = re.compile(r"\d+[./]\d+([./]\d+)?|\d+-\d+-\d+", re.ASCII)
-# With dots the day comes first, wherever dates are written so.
+# With dots the day comes first, in every country that writes dates like this.
 DOTTED_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(20\d{2})", re.ASCII)
 SHORT_DOTTED_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})", re.ASCII)
 SLASHED_DATE = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](20\d{2})", re.ASCII)
@@ -249,14 +249,14 @@ HOLIDAYS = {
     "valentines day": (2, 14),
 }
 ONE_DAY = timedelta(days=1)
-# A date without a year that was just missed is more likely a slip than meant for next year.
+# A date without a year that was just missed is more likely a mistake than meant for next year.
 FAR_AHEAD = timedelta(days=300)
 LONGEST_MONTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 @dataclass(frozen=True, slots=True)
 class NextWeekday:
-    """The next day of that name; the name of today is ambiguous, and may be refused."""
+    """The next day with that name; the name of today is ambiguous, and may be refused."""
 
     number: int
 
@@ -270,7 +270,7 @@ class NextWeekday:
 
 @dataclass(frozen=True, slots=True)
 class MonthDay:
-    """A day of a month, in the first year in which it is still ahead; without a month, in this one or the next."""
+    """A day of a month, in the first year in which it is in the future; without a month, in this one or the next."""
 
     day: int
     month: int | None = None
@@ -300,7 +300,7 @@ class FixedDay:
 
     day: date
 
-    def on(self, at: time, now: datetime) -> date:  # noqa: ARG002 -- the same question to every kind of day
+    def on(self, at: time, now: datetime) -> date:  # noqa: ARG002 -- every kind of day has the same parameters
         return self.day
 
 
@@ -377,7 +377,7 @@ def _take_date_after_weekday(words: PhraseTokens) -> MonthDay | FixedDay | None:
 
 
 def _next_weekday(number: int, today: date) -> date:
-    """The day on which two of three agree: the coming one, that of a next week from Monday, and of one from Sunday."""
+    """The day that two of three meanings share: the coming one, or next week's with weeks from Monday or Sunday."""
     coming = today + ((number - today.weekday() - 1) % 7 + 1) * ONE_DAY
     from_monday = today + (7 - today.weekday() + number) * ONE_DAY
     from_sunday = today + (7 - (today.weekday() + 1) % 7 + (number + 1) % 7) * ONE_DAY
@@ -404,7 +404,7 @@ def _take_year(words: PhraseTokens, month: int, day: int) -> MonthDay | FixedDay
 
 
 def _take_date_in_figures(words: PhraseTokens) -> MonthDay | FixedDay | None:
-    """Figures of which only one can be the month: `2026-12-24`, `24.12.2026`, `12/24/2026`, `24.12.` alone."""
+    """Take a date in digits of which only one can be the month: `2026-12-24`, `24.12.2026`, `12/24/2026`, `24.12.`."""
     figures = words.peek()
     if dotted := DOTTED_DATE.fullmatch(figures):
         day, month, year = (int(part) for part in dotted.groups())

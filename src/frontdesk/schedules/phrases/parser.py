@@ -1,4 +1,4 @@
-"""Parses a phrase in plain English into the one trigger that it can mean; ambiguous phrases are refused."""
+"""Parses a phrase in plain English into the only trigger that it can mean; ambiguous phrases are refused."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -66,14 +66,14 @@ ZONE_ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 MAX_CITY_WORDS = 4
-# Parts of countries, which alone could be anywhere.
+# Parts of regions; alone they could be anywhere.
 NO_CITIES = frozenset({"north", "east", "south", "west", "general", "continental", "universal", "zulu"})
 ZONE_HINT = 'Write the city, as in "Berlin time", or the zone, as in "Europe/Berlin"'
 
 
 @dataclass(frozen=True, slots=True)
 class ZonedPhrase:
-    """A phrase without its zone, and that zone; `error` where it ends with an unknown zone."""
+    """A phrase without its zone, and that zone; `error` if it ends with an unknown zone."""
 
     phrase: str
     zone: str
@@ -81,7 +81,7 @@ class ZonedPhrase:
 
 
 def split_zone(text: str, zone: str) -> ZonedPhrase:
-    """Split the zone from a phrase; without one in the phrase, it is `zone`."""
+    """Split the zone from a phrase; a phrase without a zone gets `zone`."""
     if found := ZONE_PATH.fullmatch(text):
         name = zones.zone_names().get(found["name"].casefold())
         return ZonedPhrase(found["before"], name or zone, None if name else zones.unknown_zone(found["name"]))
@@ -118,7 +118,7 @@ def unknown_place(place: str) -> Invalid:
 
 @cache
 def zones_by_city() -> Mapping[str, tuple[str, ...]]:
-    """Zones by the last part of their names, in small letters; countries too, where one is a zone."""
+    """Zones by the last part of their names, in lower case; also by country, if a country is a zone."""
     found: dict[str, tuple[str, ...]] = {}
     for name in sorted(zones.zone_names().values(), key=lambda name: ("/" not in name, name)):
         area, _, city = name.rpartition("/")
@@ -130,7 +130,7 @@ def zones_by_city() -> Mapping[str, tuple[str, ...]]:
 
 
 def _zone_of_city(phrase: str, city: str, zone: str) -> ZonedPhrase:
-    """Several zones of that name must be the same one, under an old and a new name."""
+    """The zone of a city; several zones with that name must be the same zone under an old and a new name."""
     found = zones_by_city()[city]
     areas = {name.split("/")[0] for name in found}
     if len(areas) == 1 or areas == {"Asia", "Europe"}:
@@ -145,7 +145,7 @@ EXAMPLES = (
 )
 REQUEST_VERBS = ("remind", "ping", "wake", "tell", "prompt", "nudge", "message", "notify", "text", "call", "ask")
 WORD_LETTERS = re.compile(r"[^\W\d_]+")
-# How similar an unknown word must be to a known one to be taken for a misspelling of it.
+# How similar an unknown word must be to a known word to count as its misspelling.
 SPELLING_CUTOFF = 0.78
 CONNECTING_WORDS = """
 a an and at in of on the to from every each once other last next this coming past after before today tonight tomorrow
@@ -167,7 +167,7 @@ KNOWN_WORDS = frozenset(
         *(word for name in HOLIDAYS for word in WORD_LETTERS.findall(name) if len(word) > 2),
     }
 )
-# `nightly` is at midnight, as @daily and @midnight, unless a time is given.
+# `nightly` means midnight, like @daily and @midnight, unless a time is given.
 NIGHTLY = DayRecurrence(part="night")
 UNTIL_WORDS = ("until", "till", "til", "through", "thru", "ending", "up")
 ONE_DAY_OR_EACH = (
@@ -188,7 +188,7 @@ class PhraseParts:
     part: str | None = None
     start: datetime | None = None
     end: datetime | Duration | None = None
-    # How many of the two are a time without a day.
+    # How many of the two bounds are a time without a day.
     bare_bounds: int = 0
 
     @property
@@ -198,15 +198,15 @@ class PhraseParts:
 
     @property
     def repeats_by_days(self) -> bool:
-        """Whether a time of day can be that of each run."""
+        """Whether a time of day can be the time of each run."""
         whole_days = isinstance(self.repeat, Duration) and self.repeat.days is not None
         return whole_days or isinstance(self.repeat, DayRecurrence)
 
 
 def parse_phrase(text: str, now_us: int, zone: str, *, once: bool = False) -> Trigger | None:
-    """The rule that the words mean, in `zone` unless they name another; None where they are not about time.
+    """The rule that the words mean, in `zone` unless they name another; None if they are not about time.
 
-    With `once`, a day of "the month" is the next one, and not that of every month.
+    With `once`, a day of "the month" is the next such day, not a day of every month.
     """
     if not text.strip() or len(text) > LONGEST_PHRASE or is_iso_time(text):
         return None
@@ -264,7 +264,7 @@ def _unreadable(words: PhraseTokens, text: str, now_us: int, zone: str, *, asked
 
 
 def _is_readable(text: str, now_us: int, zone: str) -> bool:
-    """Whether a text is about a time, even one that is refused."""
+    """Whether a text is about a time, including a refused one."""
     try:
         return _parse_phrase(text, now_us, zone, once=False) is not None
     except Invalid as error:
@@ -282,7 +282,7 @@ def _correct_spelling(text: str) -> str | None:
 
 
 def _take_part(words: PhraseTokens, parts: PhraseParts, now: datetime) -> bool:
-    """Take one more part of the phrase, of a kind that was not there before."""
+    """Take one more part of the phrase, of a kind that is still missing."""
     before = len(words.remaining)
     if parts.part is None:
         parts.part = take_day_part(words)
@@ -307,7 +307,7 @@ def _take_recurrence(words: PhraseTokens, today: date) -> DayRecurrence | Hourly
 
 
 def _refuse_day_as_hour(parts: PhraseParts) -> None:
-    """`friday 13` may be meant as a date."""
+    """Refuse phrases such as `friday 13`, which may be a date."""
     if not parts.clocks or not isinstance(parts.day, NextWeekday):
         return
     first = parts.clocks[0]
@@ -328,7 +328,7 @@ def _take_bounds(words: PhraseTokens, parts: PhraseParts, now: datetime) -> None
         parts.start = _take_bound(words, parts, now, begins=True)
         if parts.start is not None:
             words.take("on", "onwards", "onward")
-            # A start of today is now.
+            # A start of today means now.
             parts.start = None if parts.start == datetime.combine(now.date(), time()) else parts.start
             return
     elif parts.end is None and (words.take(*UNTIL_WORDS) or (parts.start is not None and words.take("to"))):
@@ -357,10 +357,10 @@ def _take_span(words: PhraseTokens, parts: PhraseParts) -> bool:
 
 
 def _take_bound(words: PhraseTokens, parts: PhraseParts, now: datetime, *, begins: bool) -> datetime | None:
-    """A day, a time of day, or both; a day alone stands for its begin or its end.
+    """Take a day, a time of day, or both; a day alone means its start or its end.
 
-    After days that have no time yet, `every day until christmas at 9`, the time is that of each of them. An end is
-    looked for from the start on, but `tomorrow` and `next friday` are what they are today.
+    After days without a time, as in `every day until christmas at 9`, the time applies to each of these days. An end is
+    searched from the start on, but `tomorrow` and `next friday` count from today.
     """
     since = now if begins else parts.start or now
     day, last = take_day_in_month(words, now.date()), _take_end_of_period(words, since)

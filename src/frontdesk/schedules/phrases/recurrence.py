@@ -40,10 +40,10 @@ RECURRENCE_UNITS = ("day", "week", "month", "year", "second", "minute", "hour")
 
 @dataclass(frozen=True, slots=True)
 class DayRecurrence:
-    """The days of a cron rule; `part` when a part of the day was said with them.
+    """The days of a cron rule; `part` is the part of the day that was given with them.
 
-    `steps` of 2 leave out every other of the `unit` (days, weeks, months). What may also be meant `once` is a day of
-    "the month".
+    `steps` of 2 skip every other of the `unit` (days, weeks, months). `once`: a day of "the month" may also mean a
+    single day.
     """
 
     day: str = "*"
@@ -109,7 +109,7 @@ def _take_after_every(words: PhraseTokens) -> DayRecurrence | HourlyRecurrence |
         return DayRecurrence(day="L")
     unit = words.peek()
     if unit in {"noon", "midday", "midnight"}:
-        # The time is taken as one.
+        # The word itself is taken later, as a time of day.
         return DayRecurrence()
     if words.take("fortnight"):
         return _take_days_of_weeks(words, 2) or Duration(14 * 86400, 14)
@@ -135,7 +135,7 @@ def _take_day_group(words: PhraseTokens) -> DayRecurrence | None:
 
 
 def _take_every_other(words: PhraseTokens) -> DayRecurrence | Duration | None:
-    """`other tuesday`, `second day`, `2nd week on friday`, `other month on the 1st`, counted from the first."""
+    """Take `other tuesday`, `second day`, `2nd week on friday`, `other month on the 1st`, counted from the first."""
     mark = words.mark()
     steps = 2 if words.take("other", "alternate") else take_ordinal(words)
     unit = words.peek() if words.peek() in ORDINAL_UNITS else ""
@@ -199,7 +199,7 @@ def _take_days_of_months(words: PhraseTokens, steps: int) -> DayRecurrence:
 
 
 def _take_duration_or_weeks(words: PhraseTokens) -> DayRecurrence | Duration | None:
-    """A length, or where days follow whole weeks, those days of every n-th week."""
+    """Take a length, or if days follow whole weeks, those days of every n-th week."""
     found = take_duration(words)
     if found is None or found.days is None or found.days % 7:
         return found
@@ -255,7 +255,7 @@ def _take_hourly(words: PhraseTokens) -> HourlyRecurrence | Duration:
 
 
 def _take_plural_days(words: PhraseTokens) -> DayRecurrence | None:
-    """`weekdays`, `on mondays and fridays`: several of them, so that nobody means one."""
+    """Take `weekdays`, `on mondays and fridays`: plural names, which cannot mean a single day."""
     mark = words.mark()
     words.take("on")
     if words.take("weekdays", "workdays"):
@@ -276,7 +276,7 @@ def _take_plural_days(words: PhraseTokens) -> DayRecurrence | None:
 
 
 def _is_span(words: PhraseTokens, mark: list[str]) -> bool:
-    """`mon-fri`, `monday to friday`: days that follow each other, which nobody means once."""
+    """Whether these are consecutive days, `mon-fri`, `monday to friday`, which cannot mean a single day."""
     said = mark[len(words.remaining) :]
     return "and" not in said and "," not in said
 
@@ -290,7 +290,7 @@ def format_cron_weekdays(days: Sequence[int]) -> str:
     chosen = sorted(set(days))
     if len(chosen) == 7:
         return "*"
-    # cron counts Sunday as the first of the week, and has no range that ends in it.
+    # cron counts Sunday as the first day of the week, and has no range that ends with it.
     if len(chosen) > 2 and chosen[-1] - chosen[0] == len(chosen) - 1 and chosen[-1] < 6:
         return f"{CRON_WEEKDAYS[chosen[0]]}-{CRON_WEEKDAYS[chosen[-1]]}"
     return ",".join(CRON_WEEKDAYS[day] for day in chosen)
@@ -306,7 +306,7 @@ def _take_yearly(words: PhraseTokens) -> DayRecurrence | None:
 
 
 def _take_ordinal_of_month(words: PhraseTokens) -> DayRecurrence | None:
-    """After `every`: `first monday of the month`, `1st of the month`."""
+    """Take, after `every`, `first monday of the month`, `1st of the month`."""
     mark = words.mark()
     found = _take_month_days(words)
     if found is None:
@@ -321,7 +321,7 @@ def _take_ordinal_of_month(words: PhraseTokens) -> DayRecurrence | None:
 
 
 def _take_of_every_month(words: PhraseTokens) -> DayRecurrence | None:
-    """Without `every` before it: `on the first monday of every month`, `last friday of the month`, `end of month`."""
+    """Take, without `every`, `on the first monday of every month`, `last friday of the month`, `end of month`."""
     mark = words.mark()
     words.take("on", *AT_WORDS)
     ends = words.rest()

@@ -15,7 +15,7 @@ TOKEN = re.compile(
 
 @dataclass(slots=True)
 class PhraseTokens:
-    """The rest of a phrase; `remaining` has the next word at its end."""
+    """The rest of a phrase; the next word is at the end of `remaining`."""
 
     remaining: list[str] = field(default_factory=list[str])
 
@@ -36,14 +36,14 @@ class PhraseTokens:
         return _join_tokens(self.remaining)
 
     def taken_since(self, mark: Sequence[str]) -> str:
-        """The words that were taken since a mark."""
+        """The words taken since a mark."""
         return _join_tokens(mark[len(self.remaining) :])
 
     def peek(self, ahead: int = 0) -> str:
         return self.remaining[-1 - ahead] if ahead < len(self.remaining) else ""
 
     def take(self, *options: str) -> str | None:
-        """The next word, if it is one of these."""
+        """Take the next word, if it is one of these."""
         return self.remaining.pop() if self.peek() in options and self.remaining else None
 
     def take_phrase(self, text: str) -> bool:
@@ -87,14 +87,14 @@ HALF = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A length in seconds; with `days` where it was written in whole days or weeks."""
+    """A length in seconds; `days` is set if it was written in whole days or weeks."""
 
     seconds: int
     days: int | None = None
 
 
 def take_duration(words: PhraseTokens) -> Duration | None:
-    """Take a length of time, if the words continue with one: its larger units first."""
+    """Take a length of time, if the words continue with one; larger units come first."""
     total, last, mark = Fraction(0), ABOVE_LARGEST_UNIT, words.mark()
     while True:
         part = _take_duration_part(words)
@@ -112,7 +112,7 @@ def take_duration(words: PhraseTokens) -> Duration | None:
 
 
 def _take_duration_part(words: PhraseTokens) -> tuple[Fraction, int] | None:
-    """A number and a unit, in seconds, and the unit alone."""
+    """Take a number and a unit; returns the length in seconds, and the length of the unit."""
     if words.take_phrase("half an hour") or words.take_phrase("a half hour") or words.take_phrase("half hour"):
         return Fraction(1800), 3600
     if (
@@ -223,7 +223,7 @@ def _days_after(first: int, last: int) -> Sequence[int]:
 
 
 def take_ordinal(words: PhraseTokens) -> int | None:
-    """Take a number of a day: `1st`, `first`, `the 25th`."""
+    """Take the number of a day: `1st`, `first`, `the 25th`."""
     mark = words.mark()
     words.take("the")
     if words.peek() in ORDINALS:
