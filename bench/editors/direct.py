@@ -1,6 +1,6 @@
-"""`python -m bench.editors.direct DATA WORK URL`: the host without an editor; it is told prompts, and tells times.
+"""`python -m bench.editors.direct DATA WORK URL`: runs the host without an editor; reads prompts and prints times.
 
-A line is a prompt, and an empty one begins a new conversation. What is sent is what an editor's session in WORK sends.
+Each line is a prompt; an empty line begins a new conversation. It sends what an editor's session in WORK sends.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What is started, with which settings and in which folders."""
+"""The programs that the bench starts, with their settings and folders."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Of the turns that answer a question, how many are among the first 5, 10 and 20 that each way finds."""
+"""Measures how many of the turns that answer a question each way finds among its first 5, 10 and 20."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ WAYS = {OUR_WORDS: SearchMode.FULL_TEXT, OURS: SearchMode.HYBRID}
 
 @dataclass(frozen=True, slots=True)
 class FoundShares:
-    """The share of each question's evidence that a way found, by depth; what it cost where it is Frontdesk's."""
+    """The share of each question's evidence that a way found, by depth; and the cost, for Frontdesk's own way."""
 
     shares: Mapping[int, Sequence[float]]
     categories: Sequence[str]
@@ -43,7 +43,7 @@ class FoundShares:
 
 @dataclass(frozen=True, slots=True)
 class QualityMeasured:
-    """By way. `keep_ms`: what it took to keep a memory (p50)."""
+    """The results by way. `keep_ms`: the time to keep a memory (p50)."""
 
     found: Mapping[str, FoundShares]
     questions: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""Fills an installation as years of use would, by writing straight into its tables."""
+"""Fills an installation as years of use would, by writing directly into its tables."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""All that is measured of the platform's client, by turns in one process."""
+"""Measures the platform's client and its alternatives, by turns in one process."""
 
 import logging
 import statistics
@@ -24,13 +24,13 @@ WARM_UP = 30
 SERVERS = 5
 WATCHED = "pyproject.toml"
 SETTLING = 5
-# Neighbouring orders are much alike; with steps of this all 120 are gone through in a mixed sequence.
+# Neighbouring orders are similar; steps of this size visit all 120 in a mixed sequence.
 APART = 37
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Rounds, and requests of each way in a round."""
+    """The rounds, and the requests of each way in a round."""
 
     rounds: int
     requests: int

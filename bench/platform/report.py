@@ -1,4 +1,4 @@
-"""What the runs found about the platform's client, as a table for people and as JSON for machines."""
+"""Reports the results about the platform's client, as a table for people and as JSON for machines."""
 
 from statistics import median
 from typing import Any
