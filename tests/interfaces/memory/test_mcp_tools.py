@@ -1,4 +1,4 @@
-"""Tests one day of a person, with every tool at `/mcp/memory`, with real MCP clients of both eras, on both databases."""
+"""Tests one day of a person, with every tool at `/mcp/memory`, by real MCP clients of both eras, on both databases."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import replace
