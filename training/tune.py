@@ -130,7 +130,7 @@ def _undecided(batch: Sequence[Pair], row_of: dict[str, int]) -> NDArray[np.bool
 
 
 def _backwards(scores: Tensor, right: Tensor) -> Tensor:
-    """The loss of finding the question for a tool, for each tool that answers something."""
+    """The loss of finding the right questions for each tool that answers something."""
     tools = right.unique()
     asking = right[None, :] == tools[:, None]
     theirs = scores[:, tools].T

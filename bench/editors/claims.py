@@ -37,7 +37,7 @@ def _turn(kind: str, pairs: Pairs) -> Iterator[Verdict]:
 
 
 def _first(pairs: Pairs) -> Verdict:
-    """Cases where text comes first: in a turn with a tool, the tool call is shown before the text."""
+    """Only for turns that begin with text: in a turn with a tool, the tool call is shown before the text."""
     rounds = pairs.added_ms(Part.FIRST, 50)
     claim = f"its first text comes at most {MOST_FIRST_MS:g} ms later (p50, {TALK})"
     return Verdict(claim, median(rounds), MOST_FIRST_MS, tuple(rounds))

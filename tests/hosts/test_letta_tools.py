@@ -70,7 +70,7 @@ BASE = "http://127.0.0.1:3020"
 
 @dataclass(slots=True)
 class Harbour:
-    """An MCP server whose tools wait for permission to answer; the answer names the server."""
+    """An MCP server whose tools wait until a test lets them answer; the answer names the server."""
 
     name: str
     tools: Mapping[str, str]

@@ -192,7 +192,7 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 # Over how many model requests the calls of a turn are spread.
 STEPS = 4
 SECONDS = 120
-# Undocumented parameters of a person's data to try: pages, and the pages about the installation.
+# What a person can also request, besides the described routes: pages, and lists about the installation.
 PAGES = ("/", "/agents", "/tools/use", "/schedule", "/schedule?show=runs", "/people", "/turns", "/access", "/live/now")
 LISTS = ("/metrics", "/api/health", "/api/agents/sessions", "/api/v1/schedules", "/api/v1/schedules/runs")
 UPSTREAM = "port"

@@ -82,7 +82,7 @@ def run(folder: Path, *arguments: str) -> list[list[str]]:
 
 
 def numbers(order: list[list[str]]) -> dict[str, list[str]]:
-    """The tests that each module ran, in order; no module ran in two processes."""
+    """The tests that each module ran, in order; between two processes there is no order."""
     return {
         name: [number for module, number, _ in order if module == name] for name in sorted({one[0] for one in order})
     }

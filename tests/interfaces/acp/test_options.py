@@ -123,7 +123,7 @@ async def test_a_session_goes_on_with_another_agent(client: Client, grace: str, 
     again = await client.request("session/load", where(session, work))
     assert values(again)["agent"] == grace
     assert list(said_in(client, session, since=since).values())[-1] == "from Grace"
-    # The folder's own agent is still the default there.
+    # A new session in the folder still gets the folder's own agent.
     assert values(await client.new_session(work))["agent"] == first
 
 
@@ -183,7 +183,7 @@ def models() -> Iterator[ModelServer]:
 
 @pytest.fixture(scope="module")
 def crowded() -> Iterator[str]:
-    """The address of an API whose models have no free capacity."""
+    """The address of an API whose models refuse every prompt as too long."""
     with serve(Starlette(routes=[Route("/v1/messages", too_long, methods=["POST"])])) as address:
         yield address
 

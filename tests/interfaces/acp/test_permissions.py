@@ -505,7 +505,7 @@ async def test_a_remembered_command_does_not_run_what_was_planted(protected_desk
     assert len(offered) == len(remembered)
     assert ["which runs code of the workspace" in name for name in offered] == [False, False, True, True, True, True]
     protected_desk.person.chooses("reject_once")
-    # It is recognized by the files that it names, and by its effect as well.
+    # A command is recognized by the files that it names, and by its effect as well.
     await protected_desk.client.prompt(session, calling("run_command", command="cp loot/.git/config .g[i]t/config"))
     assert len(protected_desk.person.asked) == 1
     protected_desk.person.chooses("reject_once")

@@ -43,7 +43,7 @@ OPENING = {
     "clientInfo": {"name": "zflow-http-client", "version": "1.0.0"},
 }
 STALE = "zm_revoked"
-# The result for a caller who is not signed in, or no longer; JSON leaves out undefined values.
+# The token arguments of a person who is not signed in, or no longer; JSON leaves out undefined values.
 NO_TOKENS: tuple[dict[str, Any], ...] = (
     *({"access_token": text} for text in (STALE, "", "Bearer ", None, 7)),
     {},

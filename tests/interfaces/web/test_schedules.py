@@ -390,7 +390,7 @@ async def test_what_is_live_is_paused_in_other_words_than_a_schedule(installatio
         ("every 30m", "every 30 minutes"),
         ("every 1d", "every day"),
         ("once 2031-03-01T00:00:00+00:00", "once"),
-        # Rules without plain words, or with too many.
+        # Rules without plain words, or that need too many.
         ("cron */7 * * * *", "by a cron rule"),
         ("cron 0 9 1 * MON", "by a cron rule"),
         ("cron 0 9 * * FRI-MON", "by a cron rule"),

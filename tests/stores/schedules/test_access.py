@@ -42,7 +42,7 @@ async def one_of_each(installation: Installation) -> dict[Owner, Schedule]:
 
 
 def kind(caller: Caller) -> Kind:
-    """Callers of one kind differ only in their credential; other tests show without a database it has no effect."""
+    """Callers of one kind differ only in their credential; tests without a database show that it has no effect."""
     if is_schedules_admin(caller):
         return ("admin",)
     return caller.agent_id, caller.user_id, rights.names_agent(caller)

@@ -326,7 +326,7 @@ def test_what_waits_for_a_connection_is_told() -> None:
     assert found.connectivity_status == "Pending"
 
 
-# The client's log
+# The client's own types
 
 
 CHAT: dict[str, Any] = {"conversation_id": "c", "message_id": "m", "user_message": "u", "chat_history": []}
