@@ -60,7 +60,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Every visit of a case, in the order of the rounds, and the memory of each server at the end."""
+    """All rounds of a case, in order, and the memory of each server at the end."""
 
     samples: dict[Case, list[Sample]]
     resident: dict[tuple[Kind, int], int]
@@ -141,7 +141,7 @@ class _Stand:
 
 
 def _spent(idle: _Stand, start: _Stand, end: _Stand) -> float:
-    """CPU seconds from start to end beyond what an idle server spends.
+    """CPU seconds from start to end, minus what an idle server spends.
 
     Uvicorn checks ten times a second whether it should stop. While the other servers have their turn, that adds up to a
     tenth of the cost of the minimal server, and would make the servers that are compared with it look better.

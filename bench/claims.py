@@ -1,4 +1,4 @@
-"""The claims about the cost of a call, each decided by a ratio of one run."""
+"""The claims about the cost of a call, each decided by a ratio within one run."""
 
 import statistics
 from collections.abc import Iterator, Sequence

@@ -56,7 +56,7 @@ class Running:
 
 @contextmanager
 def running(kind: Kind, tools: int, folder: Path) -> Generator[Running]:
-    """Start a server with so many tools; everything it writes goes below `folder`."""
+    """Start a server with this many tools; everything it writes goes below `folder`."""
     name = f"{kind}-{tools}"
     log, data = folder / f"{name}.log", folder / name
     python = PEERS_PYTHON if kind is Kind.FASTMCP else Path(sys.executable)

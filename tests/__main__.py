@@ -1,4 +1,4 @@
-"""`./dev test`: the whole suite but the slow tests; `--all` runs those too, `--random [SEED]` takes any order.
+"""`./dev test`: runs the suite without the slow tests; `--all` runs those too, `--random [SEED]` in random order.
 
 Anything else goes to pytest.
 """

@@ -1,6 +1,6 @@
 """The model for training: BERT with six layers, the mean of its last states, normalized to length one."""
 
-# torch is not installed where types are checked, so none of its names has one.
+# torch is missing where types are checked, so none of its names has a type.
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Sequence

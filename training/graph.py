@@ -3,7 +3,7 @@
 Its input is the token ids of texts of one length, its output their vectors. There is no mask: nothing is padded.
 """
 
-# onnx is not installed where types are checked, so none of its names has one.
+# onnx is missing where types are checked, so none of its names has a type.
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Mapping, Sequence

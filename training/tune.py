@@ -1,6 +1,6 @@
 """Trains the model to put a question near the tools that answer it, without losing what the base model knows."""
 
-# torch is not installed where types are checked, so none of its names has one.
+# torch is missing where types are checked, so none of its names has a type.
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Callable, Sequence

@@ -66,7 +66,7 @@ async def _take(app: App, session: CodingSession, tools: Sequence[Tool], caller:
 
 
 def _bench(roots: WorkspaceRoots) -> CodingContext:
-    """As a session has it whose editor does nothing for it and allows everything."""
+    """The resources of a session whose editor offers no abilities and allows everything."""
     files = LocalFiles(roots)
 
     async def leave(_answer_request: PermissionRequest) -> PermissionDecision:

@@ -52,7 +52,7 @@ class QualityMeasured:
 
 
 def measure_quality(folder: Path, at_most: int | None) -> QualityMeasured:
-    """About `at_most` questions, or all of them."""
+    """Measure with about `at_most` questions, or with all of them."""
     talks = read_talks(at_most)
     asked = [question for talk in talks for question in talk.questions]
     print(f"LoCoMo: {len(asked):,} questions about {len(talks)} talks", file=sys.stderr, flush=True)

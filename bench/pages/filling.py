@@ -16,7 +16,7 @@ SOURCES = ("header", "header", "parameter", "credential", "none")
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """How much there is in an installation."""
+    """The amounts of data in an installation."""
 
     rows: int
     schedules: int

@@ -1,4 +1,4 @@
-"""The requests that a caller sends along a way, as ready-made bytes."""
+"""The requests that a caller sends along a way, as prepared bytes."""
 
 import json
 import re

@@ -28,7 +28,7 @@ Floats: TypeAlias = NDArray[np.float32]
 
 
 def taught(one: RetrievalSet, model: Embeddings, uses_each: int) -> list[Mapping[str, float]]:
-    """For each question of the set, what the past says about it."""
+    """For each question of the set, the past uses that the search gets."""
     before = _past(one, uses_each)
     rows = [(question, tool_id) for question in before for tool_id in question.right]
     vectors = model.of([question.text for question, _ in rows])

@@ -132,7 +132,7 @@ class Table:
 
 
 def fire(table: Table, workers: int, receiver: Receiver, due: int, limit_s: float, apart_us: int = 1) -> Firing:
-    """Let so many fall due, at once or some time apart, and wait for them until `limit_s` after the last."""
+    """Make this many due, together or some time apart, and wait for them until `limit_s` after the last."""
     for lead_us in LEADS_US:
         with ExitStack() as stack:
             programs = [_worker(stack, table, receiver, number) for number in range(workers)]

@@ -278,7 +278,7 @@ async def test_an_end_that_a_fault_keeps_from_being_recorded_is_tried_again_afte
         agent = await app.host.create(NewAgent("Ada"))
         assert (await take(app.host, agent.id, script({"text": "lost"})))[-1] == Done(StopReason.ERROR)
         waited = [later - earlier for earlier, later in pairwise(tried)]
-        # A clock may be read a little before a sleep is over, never half of it.
+        # A clock may show slightly less than the whole sleep, but never only half of it.
         assert [wait > pause / 2 for wait, pause in zip(waited, END_PAUSES, strict=False)] == [True, True]
 
 

@@ -1,7 +1,7 @@
 """A webhook receiver as a process that imports nothing of the product, and answers as its paths say.
 
 `python webhook_receiver.py LOG [CERTIFICATE KEY]` prints its address and writes a line of JSON for each request to LOG.
-Paths: `/ok`, `/status/500`, `/flaky/2` (fails twice, then takes it), `/asks/1` (429 once, with that Retry-After),
+Paths: `/ok`, `/status/500`, `/flaky/2` (fails twice, then accepts), `/asks/1` (429 once, with that Retry-After),
 `/moved` (a redirect to `/ok`), `/hang` (never answers), `/drop` (hangs up). The rest of a path means nothing.
 """
 

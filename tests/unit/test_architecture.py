@@ -300,7 +300,7 @@ def frame(**fields: object) -> bytes:
 
 
 async def deliver_prompt(app: App, tracer: Tracer, agent_id: str, webhook: str) -> Sequence[Step]:
-    """Schedules a prompt that is due at once, with a webhook; the worker has been running from the start."""
+    """Schedules a prompt that is due immediately, with a webhook; the worker has been running from the start."""
     me = Caller("tracer", agent_id, None, local=True, any_agent=True)
     soon = datetime.now(UTC) + timedelta(seconds=0.5)
     await app.schedules.add(

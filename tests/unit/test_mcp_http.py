@@ -418,7 +418,7 @@ async def test_a_certificate_must_be_trusted_and_name_the_host(monkeypatch: pyte
 async def test_what_is_closed_while_its_first_request_is_made_ready_leaves_nothing_open() -> None:
     http = HttpClient(proxies={})
     asking = asyncio.create_task(post(http, "http://127.0.0.1:1/"))
-    # It waits for a thread now, which loads the library.
+    # The request waits for a thread now, which loads the library.
     await asyncio.sleep(0)
     await http.close()
     with pytest.raises(HttpFailure, match="shutting down"):

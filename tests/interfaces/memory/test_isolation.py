@@ -203,7 +203,7 @@ ELSEWHERE = ("/agents/", "/v1/")
 
 
 async def _routes(installation: Installation) -> list[Route]:
-    """Every route of the capability, as the API describes itself."""
+    """Every route of the capability, from the API's own description."""
     described = (await installation.ask("GET", "/api/openapi.json", None)).json()
     return [
         _route(installation.hers, method.upper(), path, operation)

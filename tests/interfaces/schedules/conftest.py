@@ -97,13 +97,13 @@ async def ask(request: pytest.FixtureRequest, desk: Desk, agent: str) -> AsyncGe
 
 
 async def created(desk: Desk, name: str) -> str:
-    """A new agent of a desk's host."""
+    """A new agent of a server's host."""
     async with open_app(settings_with(FRONTDESK_DATA=desk.data)) as app:
         return (await app.host.create(NewAgent(name))).id
 
 
 async def made_key(desk: Desk, user: str | None = None, *scopes: str, agent: str | None = None) -> str:
-    """A new key of a desk's."""
+    """A new key of a server."""
     async with open_app(settings_with(FRONTDESK_DATA=desk.data)) as app:
         return await key(app, user, *scopes, agent=agent)
 

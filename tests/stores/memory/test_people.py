@@ -52,7 +52,7 @@ async def named(agent_id: str) -> str | None:
 
 
 async def fill(records: PersonDatabase, scope: PersonScope) -> None:
-    """Something in every table."""
+    """Add a row to every table."""
     await PersonDataService(records).set_zone(scope, "europe/berlin")
     tasks, memories = TaskService(records), MemoryService(records)
     await CategoryService(records).create(scope, {"name": "Größe", "icon": "📏"})

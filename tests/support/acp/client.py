@@ -1,4 +1,4 @@
-"""Editors for tests: one that speaks the protocol by hand with all abilities, and the Python SDK's client."""
+"""Editors for tests: one that implements the protocol by hand with all abilities, and the Python SDK's client."""
 
 import asyncio
 import json

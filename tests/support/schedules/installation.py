@@ -1,4 +1,4 @@
-"""A whole scheduler for a test: database, clock, receiver and workers; and storms that kill workers by a seed."""
+"""A whole scheduler for a test: database, clock, receiver and workers; and storms that kill workers from a seed."""
 
 import random
 import signal
