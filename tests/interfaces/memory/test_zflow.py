@@ -1,4 +1,4 @@
-"""Imitates zflow's MCP client from outside: the same routes, headers, bodies, priming and repetitions.
+"""Tests the server with an imitation of zflow's MCP client: the same routes, headers, bodies, priming and repetitions.
 
 It shares one session among all its users, remembers the last token that it left there, and reads the message of a
 JSON-RPC error, but ignores the body of an answer that is not 2xx."""
