@@ -1,1 +1,1 @@
-"""Measured claims: each is a ratio against a named peer or floor in the same run."""
+"""Measures the claims: each is a ratio against a named peer or a minimal server in the same run."""

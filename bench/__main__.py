@@ -1,4 +1,4 @@
-"""`./dev bench`: measures the claims, prints what it found, ends with 1 when one does not hold, 2 when it could not."""
+"""`./dev bench`: measures the claims and prints the results; exits with 1 if a claim fails, 2 if it cannot measure."""
 
 import argparse
 import json
@@ -41,13 +41,13 @@ from bench.schedule.claims import schedule_verdicts
 from bench.turns import measure_turns
 
 RESULTS = ROOT / ".build" / "bench" / "results.json"
-# (pairs of a turn and a direct call, turns while the memory is watched)
+# (pairs of a turn and a direct call, turns during which memory is watched)
 FULL_TURNS, QUICK_TURNS = (400, 10_000), (100, 1_000)
 
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
-    """What a part of the bench found: the verdicts, the rest of it for people, and for machines."""
+    """The results of one part of the bench: the verdicts, the tables for people, and the data for machines."""
 
     verdicts: list[Verdict]
     table: str = ""
@@ -154,7 +154,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="fewer calls and rounds: a first look, not a verdict")
     parser.add_argument("--only", choices=PARTS, help="one part of it")
     given = parser.parse_args()
-    # Told to stop, unwind: the servers must not outlive the bench.
+    # On a signal, unwind: the servers must not outlive the bench.
     signal.signal(signal.SIGTERM, _leave)
     try:
         with tempfile.TemporaryDirectory(prefix="frontdesk-bench-") as folder:

@@ -1,4 +1,4 @@
-"""Measures calls through the gateway whose answers are of all sizes, cut into pieces at random, eight at once."""
+"""Measures calls through the gateway with answers of all sizes, cut at random, eight calls at a time."""
 
 import itertools
 import random
@@ -28,7 +28,7 @@ SIZES = (*(step * 10**power for power in range(7) for step in (1, 3)), 10**7)
 FULL_CALLS, QUICK_CALLS = 10_000, 1_000
 AT_ONCE = 8
 PEOPLE = 3
-# Each size has so many texts, so that an answer that goes to another call is seen.
+# Each size has this many texts, so that an answer that goes to the wrong call is noticed.
 TEXTS = 4
 WARM_UP = 64
 SECONDS = 60.0
@@ -38,7 +38,7 @@ TOOL = CatalogueTool(f"sized::{CALLED}", "sized", CALLED, "", {"type": "object"}
 
 @dataclass(frozen=True, slots=True)
 class AnswersMeasured:
-    """Seconds that each call took by the size of its answer, answers that were not whole, and CPU of all calls."""
+    """Seconds of each call by the size of its answer, the number of incomplete answers, and the CPU of all calls."""
 
     taken: dict[int, list[float]]
     broken: list[str]
@@ -54,7 +54,7 @@ class AnswersMeasured:
 
 
 def measure_answers(folder: Path, calls: int) -> AnswersMeasured:
-    """Make so many calls, with sizes evenly from all of them and in random order."""
+    """Make this many calls, with the sizes evenly distributed and in random order."""
     command = [sys.executable, "-m", "bench.servers.sized"]
     with started("sized", command, folder, {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"}) as program:
         url = f"http://127.0.0.1:{program.said_port()}/mcp"

@@ -15,11 +15,11 @@ from bench.servers.listening import CALLED
 from bench.wire import AGENT, Era, call_bytes, check_answer, connected, timed
 
 SIZES = (1, 100, 1000)
-# Few enough that a disturbance of the machine spans several servers, enough that each has its caches warm.
+# Few enough that a disturbance of the machine spans several servers, enough that each has warm caches.
 SLICE = 100
 SLICE_SECONDS = 0.3
 WARM_UP_SECONDS = 0.4
-# Longer than the journal waits before it writes: what a round put off is paid within the round.
+# Longer than the journal waits before it writes: the writes that a round causes are counted in that round.
 SETTLE_SECONDS = 0.5
 IDLE_SECONDS = 1.0
 LIMIT_SECONDS = 600
@@ -27,7 +27,7 @@ LIMIT_SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much to measure: a server that needs more than `seconds` for the calls of a round is asked fewer."""
+    """How much to measure: a server that needs more than `seconds` for the calls of a round gets fewer calls."""
 
     rounds: int
     calls: int
@@ -40,7 +40,7 @@ QUICK = Effort(rounds=3, calls=200, seconds=0.7)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing that is measured: a server, with so many tools, called in one era."""
+    """One measured case: a server with a number of tools, called in one era."""
 
     kind: Kind
     tools: int
@@ -49,7 +49,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one round found of a case: `counted` calls were measured, `made` in all."""
+    """The results of one round of a case: `counted` calls were measured, `made` is the total."""
 
     cpu_us: float
     latency_us: float
@@ -60,7 +60,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Every visit of a case, in the order of the rounds, and the memory of each server at the end."""
+    """All rounds of a case, in order, and the memory of each server at the end."""
 
     samples: dict[Case, list[Sample]]
     resident: dict[tuple[Kind, int], int]
@@ -76,7 +76,7 @@ class Measured:
         return sum(sample.made for case in cases for sample in self.samples[case])
 
     def ratios(self, case: Case, other: Case) -> list[float]:
-        """`case` to `other` round by round: what disturbs the machine for a while disturbs both."""
+        """The ratio of `case` to `other`, round by round: a disturbance of the machine affects both."""
         pairs = zip(self.samples[case], self.samples[other], strict=True)
         return [one.cpu_us / two.cpu_us for one, two in pairs]
 
@@ -85,7 +85,7 @@ class Measured:
 
 
 def measure(effort: Effort, folder: Path) -> Measured:
-    """All servers stand side by side, and each round calls all of them in one era."""
+    """Run all servers side by side; each round calls all of them in one era."""
     until = time.monotonic() + LIMIT_SECONDS
     samples: dict[Case, list[Sample]] = defaultdict(list)
     with ExitStack() as stack:
@@ -105,7 +105,7 @@ def measure(effort: Effort, folder: Path) -> Measured:
 
 
 def _round(servers: list[Running], era: Era, effort: Effort) -> list[tuple[Running, Sample]]:
-    """Call the servers by turns, a slice each, so that they share whatever else the machine is doing."""
+    """Call the servers by turns, a slice each, so that other load on the machine affects all of them."""
     with ExitStack() as stack:
         lines = [
             _Line(server, stack.enter_context(connected(server.port)), call_bytes(era, server.port))
@@ -130,7 +130,7 @@ def _round(servers: list[Running], era: Era, effort: Effort) -> list[tuple[Runni
 
 @dataclass(frozen=True, slots=True)
 class _Stand:
-    """The clocks at one moment, in seconds."""
+    """The readings of the clocks at one moment, in seconds."""
 
     cpu: float
     wall: float
@@ -141,10 +141,10 @@ class _Stand:
 
 
 def _spent(idle: _Stand, start: _Stand, end: _Stand) -> float:
-    """CPU seconds from start to end beyond what an idle server spends.
+    """CPU seconds from start to end, minus what an idle server spends.
 
-    Ten times a second uvicorn looks whether it should stop. While the others have their turn that adds up to a tenth
-    of what the floor costs, and would flatter whatever is compared with it.
+    Uvicorn checks ten times a second whether it should stop. While the other servers have their turn, that adds up to a
+    tenth of the cost of the minimal server, and would make the servers that are compared with it look better.
     """
     at_rest = (start.cpu - idle.cpu) / (start.wall - idle.wall)
     return end.cpu - start.cpu - at_rest * (end.wall - start.wall)
@@ -166,7 +166,7 @@ class _Line:
         self.warmed = 1 + len(timed(self.connection, self.call, SLICE, WARM_UP_SECONDS)[0])
 
     def call_slice(self) -> None:
-        # A slow server gets one call where others get a slice, or the others' connections would grow stale.
+        # A slow server gets one call where others get a slice: otherwise the others' connections would become stale.
         taken, self.size = timed(self.connection, self.call, SLICE, SLICE_SECONDS)
         self.taken += taken
 
@@ -181,7 +181,7 @@ class _Line:
 
 
 def _check_journal(server: Running, calls: int) -> None:
-    """A desk that was measured without writing its journal was not measured as it runs."""
+    """Fail if Frontdesk did not write its journal: then it was not measured as it really runs."""
     with closing(sqlite3.connect(server.data / "frontdesk.db")) as database:
         wanted = "SELECT count(*) FROM journal WHERE action = ? AND outcome = 'ok' AND agent_id = ?"
         (written,) = database.execute(wanted, (CALLED, AGENT)).fetchone()

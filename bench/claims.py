@@ -1,4 +1,4 @@
-"""The claims about the cost of a call, each decided by a ratio of one run."""
+"""The claims about the cost of a call, each decided by a ratio within one run."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,19 @@ from bench.turns import TurnsMeasured
 from bench.wire import Era
 
 MOST_FLOORS = 5.0
-# "The same" within noise: the floor does equal work at both sizes, and still differs from itself by a tenth from one
-# round to the next. A cost per tool shows all the same: a fifth of a microsecond for each of 1,000 is 200 µs a call.
+# "The same" within noise: the minimal server does equal work at both sizes, and still differs by a tenth from one
+# round to the next. A cost per tool is visible anyway: a fifth of a microsecond for each of 1,000 is 200 µs a call.
 MOST_GROWTH = 1.15
 MOST_TURN_MS = 15.0
 MOST_FIRST_MS = 5.0
-# What malloc keeps in hand moves by a few percent; a kilobyte lost in each of 10,000 turns would be some 7 %.
+# The memory that malloc keeps varies by a few percent; a kilobyte lost in each of 10,000 turns would be some 7 %.
 MOST_MEMORY = 1.03
 MOST_ADDED_MS = 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A claim, what was found, and the most that it allows."""
+    """A claim, the measured value, and the largest value that the claim allows."""
 
     claim: str
     found: float
@@ -41,7 +41,7 @@ def verdicts(measured: Measured) -> list[Verdict]:
 
 
 def turn_verdicts(measured: TurnsMeasured) -> list[Verdict]:
-    """The claims about a turn, against the same question asked of the same model server directly, in turns."""
+    """The claims about a turn, compared with the same request sent directly to the same model server, by turns."""
     whole = "a turn of a built-in agent takes at most 15 ms more than a direct call (p50)"
     first = "its first text comes at most 5 ms later (p50)"
     memory = f"{measured.watched:,} turns take no more memory than the first fifth of them"
@@ -53,7 +53,7 @@ def turn_verdicts(measured: TurnsMeasured) -> list[Verdict]:
 
 
 def proxy_verdicts(measured: ProxiesMeasured) -> list[Verdict]:
-    """The claims about a call that is passed on, against the direct call and against what others take to pass it on."""
+    """The claims about a forwarded call, against the direct call and against what other proxies need to forward it."""
     ours = measured.added_us(Way.DESK)
     claim = (
         f"call_tool costs at most {MOST_ADDED_MS:g} ms of CPU more than a direct call, first quartile ({_tools(TOOLS)})"
@@ -61,7 +61,7 @@ def proxy_verdicts(measured: ProxiesMeasured) -> list[Verdict]:
     added_ms = tuple(added / 1e3 for added in ours)
     half = measured.first_proxy_us(Way.MCP_PROXY)
     return [
-        # A time is no ratio: what else the machine does can only add to it, so the quieter rounds are nearer the truth.
+        # A time is not a ratio: other load on the machine can only add to it, so the quieter rounds are more accurate.
         Verdict(claim, statistics.quantiles(added_ms, n=4)[0], MOST_ADDED_MS, added_ms),
         _less_added("mcp-proxy", ours, measured.added_us(Way.MCP_PROXY)),
         _less_added("the half of mcp-proxy alone that takes the call", ours, half),

@@ -1,4 +1,4 @@
-"""The page of figures, docs/reference/measured.md: a section for each part of the bench, from its last full run."""
+"""Writes docs/reference/measured.md: a section for each part of the bench, from its last full run."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ SECTION = re.compile(r"^## (?P<name>.+?)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOT
 
 
 def section(name: str, table: str, verdicts: Sequence[Verdict]) -> str:
-    """What one part found."""
+    """The results of one part."""
     figures = f"\n```text\n{table}\n```\n" if table else ""
     rows = "".join(
         f"| {verdict.claim} | {verdict.found:.2f} | {verdict.most:g} | {'yes' if verdict.holds else '**no**'} |\n"
@@ -30,7 +30,7 @@ def section(name: str, table: str, verdicts: Sequence[Verdict]) -> str:
 
 
 def write(found: Mapping[str, str], order: Sequence[str], page: Path = PAGE) -> None:
-    """Put these sections in the place of the older ones of the same names."""
+    """Replace the older sections of the same names with these."""
     before = page.read_text() if page.exists() else ""
     kept = {match["name"]: match[0].rstrip() + "\n" for match in SECTION.finditer(before)}
     sections = {**kept, **found}

@@ -1,4 +1,4 @@
-"""Starts the servers to be measured, reads what they cost, and stops them whatever happens."""
+"""Starts the measured servers, reads what they cost, and stops them in every case."""
 
 import os
 import re
@@ -17,12 +17,12 @@ ROOT = Path(__file__).parents[1]
 PEERS_PYTHON = ROOT / ".venvs" / "peers" / "bin" / "python"
 START_SECONDS = 60
 STOP_SECONDS = 15
-# What a program needs to run at all; anything else here could set a server up differently from its neighbour.
+# What a program needs to run at all; any other variable could configure one server differently from another.
 KEPT_VARIABLES = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL")
 
 
 class Kind(StrEnum):
-    """Which server."""
+    """The kind of server."""
 
     FLOOR = "floor"
     FASTMCP = "fastmcp"
@@ -43,7 +43,7 @@ class Running:
     data: Path
 
     def cpu_seconds(self) -> float:
-        """User and system time of the process with all its threads, so what runs behind a request counts too."""
+        """User and system time of the process with all its threads, so background work of a request counts too."""
         if sys.platform == "linux":
             # The process' own CPU clock (clock_getcpuclockid) counts nanoseconds; /proc counts hundredths of a second.
             return time.clock_gettime((~self.process.pid << 3) | 2)
@@ -56,7 +56,7 @@ class Running:
 
 @contextmanager
 def running(kind: Kind, tools: int, folder: Path) -> Generator[Running]:
-    """Start a server with so many tools; everything it writes goes below `folder`."""
+    """Start a server with this many tools; everything it writes goes below `folder`."""
     name = f"{kind}-{tools}"
     log, data = folder / f"{name}.log", folder / name
     python = PEERS_PYTHON if kind is Kind.FASTMCP else Path(sys.executable)

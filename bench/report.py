@@ -1,4 +1,4 @@
-"""What a run found, as a table for people and as JSON for machines."""
+"""Reports the results about a call, as a table for people and as JSON for machines."""
 
 import platform
 from dataclasses import asdict
@@ -44,7 +44,7 @@ def verdict_lines(verdicts: list[Verdict]) -> str:
 
 
 def document(measured: Measured, verdicts: list[Verdict], effort: Effort) -> dict[str, Any]:
-    """The whole run: every visit of every case, and each verdict with its rounds."""
+    """The whole run: every round of every case, and each verdict with its rounds."""
     return {
         "python": platform.python_version(),
         "effort": asdict(effort),

@@ -31,7 +31,7 @@ MODEL = "fake-1"
 KEY = "bench"
 ANSWER = "It is a truth universally acknowledged, that a turn must be in want of speed."
 TEXT = f'@@[{{"text": "{ANSWER}"}}]@@'
-# Short threads: what grows with a conversation is the request, on either side.
+# Short threads: only the request grows with a conversation, on both sides.
 THREAD = 5
 WARM_UP = 30
 SETTLED = 0.2
@@ -47,7 +47,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class TurnsMeasured:
-    """Turns and direct calls in turns, and the memory of the process along the way."""
+    """Turns and direct calls by turns, and the memory of the process during the run."""
 
     turns: list[Timing]
     direct: list[Timing]
@@ -55,19 +55,19 @@ class TurnsMeasured:
     watched: int
 
     def overhead_ms(self, part: str) -> float:
-        """The median of a turn less the median of a direct call."""
+        """The median of a turn minus the median of a direct call."""
         ours, theirs = ([getattr(timing, part) for timing in timings] for timings in (self.turns, self.direct))
         return (statistics.median(ours) - statistics.median(theirs)) * 1000
 
     @property
     def growth(self) -> float:
-        """Memory at the end to memory once everything is warm."""
+        """Memory at the end relative to memory after the warm-up."""
         warm = self.resident[max(1, int(len(self.resident) * SETTLED))]
         return self.resident[-1] / warm
 
 
 async def measure_turns(folder: Path, pairs: int, many: int) -> TurnsMeasured:
-    """`pairs` of a turn and a direct call, then `many` turns while the memory is watched."""
+    """`pairs` of a turn and a direct call, then `many` turns during which memory is watched."""
     with model_server() as url:
         settings = Settings.model_validate(
             {
@@ -116,7 +116,7 @@ class Turner:
 
 @asynccontextmanager
 async def direct_caller(url: str, tools_of_an_agent: Sequence[Tool]) -> AsyncGenerator[Callable[[], Awaitable[Timing]]]:
-    """What an agent asks in the middle of a conversation, through the provider's own client: a request as large."""
+    """An agent's request in the middle of a conversation, sent through the provider's own client with the same size."""
     tools: list[Any] = [
         {
             "type": "function",
@@ -157,7 +157,7 @@ async def _pairs(
 
 
 async def _watch(turn: Callable[[], Awaitable[Timing]], many: int) -> list[int]:
-    """Resident bytes at every hundredth of so many turns."""
+    """Resident bytes after every hundredth of the turns."""
     process = psutil.Process()
     seen: list[int] = []
     step = max(1, many // 100)
@@ -171,7 +171,7 @@ async def _watch(turn: Callable[[], Awaitable[Timing]], many: int) -> list[int]:
 
 @contextmanager
 def model_server() -> Generator[str]:
-    """The scripted model in a process of its own; its address."""
+    """The scripted model in a process of its own; gives its address."""
     environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.models", "0"],

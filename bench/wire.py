@@ -1,4 +1,4 @@
-"""A client that costs next to nothing: ready-made bytes over one kept-alive connection."""
+"""A client that costs next to nothing: prepared bytes over one kept-alive connection."""
 
 import json
 import socket
@@ -15,7 +15,7 @@ TEXT = "Good morning"
 
 
 class Era(StrEnum):
-    """The protocol version a call is made in: stateless by design, or a handshake version without its session."""
+    """The protocol version of a call: stateless by design, or a handshake version without its session."""
 
     MODERN = "2026-07-28"
     HANDSHAKE = "2025-06-18"
@@ -51,7 +51,7 @@ def connected(port: int) -> Generator[socket.socket]:
 
 
 def check_answer(connection: socket.socket, call: bytes) -> None:
-    """Make one call, and sure that it is answered with what it said."""
+    """Make one call, and check that the answer holds its text."""
     answer = exchange(connection, call)
     head, _, body = answer.partition(b"\r\n\r\n")
     if b" 200 " not in head.partition(b"\r\n")[0] or TEXT not in json.loads(body)["result"]["content"][0]["text"]:
@@ -73,7 +73,7 @@ def exchange(connection: socket.socket, call: bytes) -> bytes:
 
 
 def timed(connection: socket.socket, call: bytes, most: int, seconds: float) -> tuple[list[int], int]:
-    """Nanoseconds that each call took, and the bytes of an answer, the same for all: `most` calls, fewer if slow."""
+    """Nanoseconds of each call, and the bytes of one answer, the same for all: `most` calls, fewer if slow."""
     taken: list[int] = []
     sizes: set[int] = set()
     until = time.monotonic() + seconds

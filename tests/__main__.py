@@ -1,4 +1,4 @@
-"""`./dev test`: the whole suite but the slow tests; `--all` runs those too, `--random [SEED]` takes any order.
+"""`./dev test`: runs the suite without the slow tests; `--all` runs those too, `--random [SEED]` in random order.
 
 Anything else goes to pytest.
 """
@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-# As many processes as there are cores, up to a few: each has a PostgreSQL of its own. `-n 0` takes one alone.
+# One process for each core, up to a few: each has a PostgreSQL of its own. `-n 0` uses one process alone.
 SHARED_OUT = ["-n", "logical", "--maxprocesses", "4", "--dist", "loadscope", "--no-loadscope-reorder"]
 
 
 def with_seed(arguments: list[str]) -> list[str]:
-    """A seed for `--random` where none is given: one, since every process must have the same order."""
+    """A seed for `--random` without a value: one for all, since every process must have the same order."""
     if "--random" not in arguments:
         return arguments
     at = arguments.index("--random")
@@ -23,7 +23,7 @@ def with_seed(arguments: list[str]) -> list[str]:
     return [*before, f"--random={seed}", *rest]
 
 
-# A shell that starts this in the background has it ignore Ctrl-C, and so would every command that the tests interrupt.
+# A shell that starts this in the background makes it ignore Ctrl-C; the commands that tests interrupt would inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 arguments = with_seed(sys.argv[1:])
 if "--all" in arguments:

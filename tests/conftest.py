@@ -1,4 +1,4 @@
-"""Fixtures that most tests share: both databases, an open app, a running desk."""
+"""Fixtures that most tests share: both databases, an open app, a running server."""
 
 import os
 from collections.abc import AsyncGenerator, Iterator
@@ -28,7 +28,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No setting of the surroundings, and no frontdesk.toml, reaches a test."""
+    """No setting of the environment, and no frontdesk.toml, reaches a test."""
     for name in [name for name in os.environ if name.startswith(OURS)]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
@@ -36,11 +36,11 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def logs_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What one test sets up for the logs does not reach the next; and tracebacks cost no second each."""
+    """The log setup of one test does not reach the next; and formatting a traceback does not take a second."""
     real = structlog.configure
 
     def configure(**options: Any) -> None:
-        # A logger that is kept would not be heard by `capture_logs`.
+        # `capture_logs` would not see the events of a cached logger.
         options["cache_logger_on_first_use"] = False
         real(**options)
 
@@ -64,7 +64,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Ready:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path, ready: Ready) -> Settings:
-    """Settings on a database with nothing in it but the schema, once for each kind."""
+    """Settings on an empty database with the schema, once for each kind."""
     if request.param == "sqlite":
         return settings_with(FRONTDESK_DATA=ready.in_folder(tmp_path / "data"))
     server: Postgres = request.getfixturevalue("postgres")

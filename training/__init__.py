@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 class Missing(Exception):
-    """A file that is no part of this repository is not where it was looked for."""
+    """A file outside of this repository is not at its expected place."""
 
     def __init__(self, path: Path, option: str) -> None:
         super().__init__(f"{path} is not there; give its folder with {option}")

@@ -15,7 +15,7 @@ UNTUNED = Path(__file__).parents[1] / ".build" / "bench" / "untuned"
 
 
 def main() -> int:
-    # cuBLAS gives the same sums twice only if it is told so before it is loaded.
+    # cuBLAS gives reproducible sums only if this is set before it is loaded.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     given = _parser().parse_args()
     try:

@@ -1,4 +1,4 @@
-"""Search by words over a set's tools: the yardstick that a model has to beat, and its partner in the mix."""
+"""Searches by words over a set's tools: the baseline that a model has to beat, and its partner in the mix."""
 
 import re
 from collections import Counter, defaultdict
@@ -19,7 +19,7 @@ _ENDINGS = ("ization", "ations", "ation", "ings", "ing", "ers", "er", "ies", "ed
 
 
 class Bm25f:
-    """Scores every tool for a question; a field counts as often as its weight says."""
+    """Scores every tool for a question; each field has its weight."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
         self._size = len(tools)
@@ -42,7 +42,7 @@ class Bm25f:
 
 
 def words(text: str) -> list[str]:
-    """Split names, lower case, a light stem."""
+    """Splits names, lower-cases, and stems lightly."""
     return [_stem(word) for word in _WORD.findall(space_words(text).lower())]
 
 

@@ -1,4 +1,4 @@
-"""What the training program does: tune a model, put it into the form that ships, judge it."""
+"""The steps of the training program: tune a model, convert it to the shipped form, judge it."""
 
 import shutil
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from training.weights import Weights, average, mix, read_weights, write_weights
 
 VOCABULARY = "vocab.txt"
 MODEL = "model.onnx"
-# How much of the tuned model there is in what ships; the rest is the base.
+# The share of the tuned model in the shipped one; the rest is the base.
 TUNED = 0.9
-# NDCG points that whole numbers in place of fractions may cost.
+# The NDCG points that integers in place of fractions may cost.
 ALLOWED = 0.2
 
 
 def tune(data: Path, base: Path, out: Path, seeds: Sequence[int], keep: Path | None) -> int:
-    """0 if the model that ships finds as well as the one that was trained."""
+    """0 if the shipped model finds as well as the trained one."""
     from training.encoder import Encoder, embed  # noqa: PLC0415 - nothing else needs torch
     from training.tune import Recipe, Tuning  # noqa: PLC0415
 
@@ -52,13 +52,13 @@ def tune(data: Path, base: Path, out: Path, seeds: Sequence[int], keep: Path | N
 
 
 def export(data: Path, base: Path, weights: Path, out: Path) -> int:
-    """Weights that there are, in the form that ships."""
+    """Writes existing weights in the shipped form."""
     _export(read_weights(weights), base, data, out)
     return 0
 
 
 def judge(data: Path, models: Sequence[Path], questions: int | None) -> int:
-    """Prints what each model finds."""
+    """Prints the results of each model."""
     sets = read_sets(data, questions)
     print(table({folder.name: judged(_shipped(folder), sets) for folder in models}))
     return 0

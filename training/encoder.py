@@ -1,6 +1,6 @@
-"""The model as it is trained: BERT with six layers, the mean of its last states, brought to length one."""
+"""The model for training: BERT with six layers, the mean of its last states, normalized to length one."""
 
-# torch is not installed where types are checked, so none of its names has one.
+# torch is missing where types are checked, so none of its names has a type.
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ EPSILON = 1e-12
 
 
 class Encoder(nn.Module):
-    """Parameters carry the names of the base weights, with `.` as `/`, since torch keeps the dot for itself."""
+    """Parameters have the names of the base weights, with `/` for `.`, since torch reserves the dot."""
 
     def __init__(self, weights: Weights, dropout: float) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Encoder(nn.Module):
         query, key, value = (
             self._heads(self._linear(states, f"{name}.attention.self.{part}")) for part in ("query", "key", "value")
         )
-        # By hand: the fused kernels do not give the same gradients twice.
+        # By hand: the fused kernels do not give reproducible gradients.
         attention = torch.softmax(query @ key.transpose(2, 3) / query.shape[3] ** 0.5 + hidden, dim=3)
         mixed = (self._drop(attention) @ value).transpose(1, 2).flatten(2)
         mixed = self._drop(self._linear(mixed, f"{name}.attention.output.dense"))
@@ -79,7 +79,7 @@ class Encoder(nn.Module):
 
 
 def padded(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Token ids as one rectangle, and how much of each row counts."""
+    """Token ids as one rectangle, and the used length of each row."""
     lengths = np.array([len(row) for row in rows])
     ids = np.zeros((len(rows), lengths.max()), dtype=np.int64)
     for number, row in enumerate(rows):

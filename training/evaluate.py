@@ -1,4 +1,4 @@
-"""How well a model finds tools: NDCG at 10 by meaning alone, by words alone and by both."""
+"""Measures how well a model finds tools: NDCG at 10 by meaning alone, by words alone and by both."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,12 +39,12 @@ def read_sets(data: Path, at_most: int | None = None) -> tuple[RetrievalSet, ...
 
 
 def lost(before: Mapping[str, SetScore], after: Mapping[str, SetScore]) -> float:
-    """How many points fewer are found, by meaning and by both, in the mean of all sets."""
+    """The loss in points, by meaning and by both, in the mean of all sets."""
     return _mean(before) - _mean(after)
 
 
 def table(columns: Mapping[str, Mapping[str, SetScore]]) -> str:
-    """Sets down, models across: words, then meaning and both for each model."""
+    """Sets as rows, models as columns: words, then meaning and both for each model."""
     names = list(next(iter(columns.values())))
     lines = ["| set | words | " + " | ".join(f"{model}, meaning | {model}, both" for model in columns) + " |"]
     lines.append("|---|---|" + "---|---|" * len(columns))

@@ -1,9 +1,9 @@
-"""The model as it is run: an ONNX graph of few, fused steps, in fractions or with its weights as small whole numbers.
+"""Builds the model for use: an ONNX graph of few, fused steps, in fractions or with its weights as small integers.
 
-It takes the token ids of texts of one length and gives their vectors. There is no mask: nothing is ever padded.
+Its input is the token ids of texts of one length, its output their vectors. There is no mask: nothing is padded.
 """
 
-# onnx is not installed where types are checked, so none of its names has one.
+# onnx is missing where types are checked, so none of its names has a type.
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ HEADS = 12
 LAYERS = 6
 EPSILON = 1e-12
 TABLE_STEPS = 127
-# Seven bits and not eight: where a processor has no VNNI, sums of two products would not fit their sixteen bits.
+# Seven bits and not eight: on a processor without VNNI, sums of two products would not fit their sixteen bits.
 STEPS = 64
-# Where one column of numbers is far larger than the others, theirs would be rounded away. It is made smaller and its
-# weights larger, by this much of what would make all columns alike (Xiao et al., SmoothQuant, 2022).
+# If one column of numbers is far larger than the others, the others would be rounded away. It is scaled down and its
+# weights up, by this share of what would make all columns equal (Xiao et al., SmoothQuant, 2022).
 EVENED = 0.8
 
 Largest = Mapping[str, NDArray[np.float32]]
@@ -52,10 +52,10 @@ class _Graph:
 
 
 def build(weights: Weights, longest: int, largest: Largest | None = None) -> bytes:
-    """The ONNX file. `longest` is how many tokens a text may have: places beyond it are not shipped.
+    """The ONNX file. `longest` is the largest number of tokens of a text: later positions are not shipped.
 
-    With the `largest` numbers that come to each matrix, the matrices are of whole numbers. Without, they are as they
-    were trained, and what comes to each is an output of that name.
+    With `largest`, the largest inputs of each matrix, matrices are integers. Without it, they are as trained and the
+    input of each is an output of that name.
     """
     graph = _Graph(weights, largest)
     one = graph.constant(np.array([1], dtype=np.int64))
@@ -84,7 +84,7 @@ def _embeddings(graph: _Graph, longest: int, one: str) -> str:
     steps, scales = _in_steps(graph.weights["embeddings.word_embeddings.weight"], TABLE_STEPS)
     rows = graph.step("Cast", [graph.step("Gather", [graph.constant(steps), "ids"])], to=TensorProto.FLOAT)
     words = graph.step("Mul", [rows, graph.step("Gather", [graph.constant(scales[:, None]), "ids"])])
-    # Every text is a first text, so its kind is one with its place.
+    # Every text is a first text, so its segment vector is added to its position.
     places = graph.weights["embeddings.position_embeddings.weight"][:longest]
     places = places + graph.weights["embeddings.token_type_embeddings.weight"][0]
     zero, two = (graph.constant(np.array([number], dtype=np.int64)) for number in (0, 2))
@@ -109,7 +109,7 @@ def _layer(graph: _Graph, states: str, name: str) -> str:
 
 
 def _added(graph: _Graph, new: str, states: str, name: str) -> str:
-    """A matrix, its bias, what there was before, and the norm of all that."""
+    """A matrix, its bias, the residual, and the norm of all that."""
     product = _product(graph, new, name, graph.weights[f"{name}.dense.weight"])
     parts = (f"{name}.LayerNorm.weight", f"{name}.LayerNorm.bias", f"{name}.dense.bias")
     inputs = [product, states, *(graph.weight(part) for part in parts)]
@@ -129,13 +129,13 @@ def _product(graph: _Graph, states: str, name: str, matrix: NDArray[np.float32])
 
 
 def _evened(largest: NDArray[np.float32], matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    """By what each column is divided: in eighths of an octave, so that another processor makes the same model."""
+    """The divisor of each column, in eighths of an octave, so that another processor makes the same model."""
     octaves = EVENED * np.log2(largest) - (1 - EVENED) * np.log2(np.abs(matrix).max(axis=0))
     return np.exp2(np.rint(8 * octaves.astype(np.float64)) / 8).astype(np.float32)
 
 
 def _in_steps(matrix: NDArray[np.float32], steps: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Whole numbers up to `steps` either way, and for each row the size of a step."""
+    """Integers between -`steps` and `steps`, and for each row the size of a step."""
     scales = (np.abs(matrix).max(axis=1) / steps).astype(np.float32)
     scales[scales == 0] = 1
     return np.rint(matrix / scales[:, None]).astype(np.int8), scales

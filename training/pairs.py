@@ -1,4 +1,4 @@
-"""What is trained on: questions and the tools that answer them, and pairs made from the tools' own texts."""
+"""Makes the training data: questions and the tools that answer them, and pairs made from the tools' own texts."""
 
 import re
 from collections import defaultdict
@@ -26,13 +26,13 @@ class Pair:
 
     @property
     def labelled(self) -> bool:
-        """Somebody said that the tool answers the question; otherwise it was made from the tool's own text."""
+        """True if a person labelled the tool as an answer; otherwise the pair comes from the tool's own text."""
         return self.near is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A tool's text taken apart again."""
+    """A tool's text, split into its parts."""
 
     server: str
     name: str
@@ -63,7 +63,7 @@ def taken_apart(text: str) -> Parts:
 
 
 def in_part(text: str, random: Random) -> str:
-    """The text with something missing, as tools in the wild have it."""
+    """The text with something missing, like real tools."""
     parts = taken_apart(text)
     server = f"{parts.server} | " if parts.server else ""
     inputs = f" (inputs: {parts.inputs})" if parts.inputs else ""
@@ -81,7 +81,7 @@ def in_part(text: str, random: Random) -> str:
 
 
 def batches(pairs: Sequence[Pair], size: int, random: Random) -> Iterator[list[Pair]]:
-    """One pass in random order; a batch is of one source, so that telling sources apart teaches nothing."""
+    """One pass in random order; each batch has one source, so that the model cannot learn to tell sources apart."""
     by_source: defaultdict[str, list[Pair]] = defaultdict(list)
     for pair in pairs:
         by_source[pair.source].append(pair)

@@ -1,4 +1,4 @@
-"""From trained weights to the model that ships: whole numbers, chosen by what really comes to each matrix."""
+"""Makes the shipped model from trained weights: integers, chosen by the real inputs of each matrix."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -13,9 +13,9 @@ from training.graph import build
 from training.pairs import Pair
 from training.weights import Weights
 
-# Pairs whose texts are looked at, evenly spread.
+# The number of pairs whose texts are used, evenly spread.
 PAIRS = 150
-# A column that stayed at nothing must not be divided by it.
+# Prevents a division by zero for a column that was always zero.
 SMALLEST = 1e-3
 
 

@@ -1,4 +1,4 @@
-"""The public sets of tools and questions that a model is judged by, read from the data folder."""
+"""Reads the public sets of tools and questions that judge a model from the data folder."""
 
 import gzip
 import json
@@ -10,9 +10,9 @@ from typing import Any
 from training import Missing
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "tool-retrieval"
-# No training saw any tool or question of these, nor was any weight tuned to one; the bench tells of them apart.
+# No training used any tool or question of these, and no weight was tuned to one; the bench reports them separately.
 UNSEEN = ("bfcl", "toolret_apigen", "ultratool", "toollens")
-# Their other split is trained on: they show whether the lesson was learnt, not whether it carries over.
+# Training uses their other split: they show whether the model learned it, not whether it generalizes.
 SEEN = ("metatool", "sealtools")
 
 
@@ -29,7 +29,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What somebody wants done, and the rows of the tools that do it."""
+    """A wish in somebody's words, and the rows of the tools that fulfil it."""
 
     text: str
     right: tuple[int, ...]
@@ -37,7 +37,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSet:
-    """Tools, and questions about them that are not trained on."""
+    """Tools, and questions about them that are not used for training."""
 
     name: str
     tools: tuple[Tool, ...]

@@ -1,4 +1,4 @@
-"""What the model costs as it ships: processor time for a question, tools a second, memory."""
+"""Measures the cost of the shipped model: processor time for a question, tools a second, memory."""
 
 import resource
 import time
@@ -23,7 +23,7 @@ RUNS = 300
 
 
 def speed(folder: Path) -> int:
-    """Prints it; the lowest quarter, since a busy machine only ever adds."""
+    """Prints the lowest quarter, since a busy machine can only add time."""
     before = _megabytes()
     model = MiniLmModel(folder)
     for name, text in (("a question of 12 tokens", SHORT), ("a question of 40 tokens", LONG), ("a tool", TOOL)):

@@ -1,6 +1,6 @@
-"""Teaches the model to put a question near the tools that answer it, without forgetting what it knew."""
+"""Trains the model to put a question near the tools that answer it, without losing what the base model knows."""
 
-# torch is not installed where types are checked, so none of its names has one.
+# torch is missing where types are checked, so none of its names has a type.
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Callable, Sequence
@@ -20,13 +20,13 @@ from training.pairs import Pair, batches, in_part, own_pairs
 from training.weights import Weights
 
 NEVER = -1e4
-# Texts of like length are run together, this many at a time.
+# Texts of similar length run together, this many at a time.
 TOGETHER = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything that decides what comes out, besides the data and the seed."""
+    """Everything that decides the result, besides the data and the seed."""
 
     epochs: int = 4
     batch: int = 256
@@ -35,11 +35,11 @@ class Recipe:
     decay: float = 0.01
     dropout: float = 0.1
     temperature: float = 0.05
-    # What finding the question for a tool counts, against finding the tool for a question.
+    # The weight of finding the question for a tool, against finding the tool for a question.
     backwards: float = 0.5
-    # What it costs to move a text away from where the base model has it.
+    # The cost of moving a text away from its place in the base model.
     anchor: float = 0.2
-    # How often a tool is shown with a part of its text missing.
+    # How often a part of a tool's text is left out.
     in_part: float = 0.3
     longest: int = 128
 
@@ -60,7 +60,7 @@ class Tuning:
         self._ids = lru_cache(maxsize=100_000)(lambda text: tuple(words.ids(text, recipe.longest)))
 
     def run(self, pairs: Sequence[Pair], progress: Callable[[int, int, float], None]) -> Weights:
-        """The tuned weights; `progress` hears of each step, of how many there are, and its loss."""
+        """The tuned weights; `progress` gets the number of each step, the number of steps, and the loss."""
         everything = [*pairs, *own_pairs(pairs)]
         plan = [
             batch for _ in range(self._recipe.epochs) for batch in batches(everything, self._recipe.batch, self._random)
@@ -120,7 +120,7 @@ class Tuning:
 
 
 def _undecided(batch: Sequence[Pair], row_of: dict[str, int]) -> NDArray[np.bool_]:
-    """Tools that answer a question as well as the one it is paired with: not to be told from it."""
+    """Tools that answer a question as well as the one it is paired with: they are not negatives."""
     found = np.zeros((len(batch), len(row_of)), dtype=np.bool_)
     for number, pair in enumerate(batch):
         for tool in pair.also_right - {pair.right}:
@@ -130,7 +130,7 @@ def _undecided(batch: Sequence[Pair], row_of: dict[str, int]) -> NDArray[np.bool
 
 
 def _backwards(scores: Tensor, right: Tensor) -> Tensor:
-    """For each tool that answers something: the weight of its questions among all."""
+    """The loss of finding the right questions for each tool that answers something."""
     tools = right.unique()
     asking = right[None, :] == tools[:, None]
     theirs = scores[:, tools].T

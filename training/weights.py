@@ -1,4 +1,4 @@
-"""A model's weights by name: read, written, averaged."""
+"""Reads, writes and averages a model's weights by name."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ _KINDS = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
 
 
 def read_weights(folder: Path) -> Weights:
-    """The weights of a folder, in half precision's steps, so that a copy of half the size gives the same model."""
+    """The weights of a folder, rounded to half precision, so that a copy of half the size gives the same model."""
     path = folder / FILE
     if not path.is_file():
         raise Missing(path, "--base")
@@ -51,7 +51,7 @@ def average(models: Sequence[Weights]) -> Weights:
 
 
 def mix(tuned: Weights, base: Weights, share: float) -> Weights:
-    """`share` of the tuned model, the rest of the base: what was learnt, without forgetting what was known."""
+    """`share` of the tuned model, and the rest of the base, so that the base's knowledge stays."""
     return {name: _rounded(share * tuned[name] + (1 - share) * base[name]) for name in tuned}
 
 

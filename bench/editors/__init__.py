@@ -1,1 +1,1 @@
-"""What editors notice: what a turn through the protocol costs over the same turn without it, and what a start takes."""
+"""Measures what editors notice: what the protocol adds to a turn, and how long a start takes."""

@@ -1,4 +1,4 @@
-"""The claims about editors: what the protocol adds to a turn of the host, and what the SDK's own agent takes."""
+"""The claims about editors: what the protocol adds to a turn of the host, beside what the SDK's own agent takes."""
 
 from collections.abc import Iterator, Sequence
 from statistics import median
@@ -29,7 +29,7 @@ def editors_verdicts(measured: EditorsMeasured) -> list[Verdict]:
 
 
 def _turn(kind: str, pairs: Pairs) -> Iterator[Verdict]:
-    """Of each the median of the rounds: one of them may have shared the machine with something else."""
+    """The median of the rounds for each: one round may have shared the machine with something else."""
     for share, most in ((50, MOST_TURN_MS), (95, MOST_SLOW_TURN_MS)):
         rounds = pairs.added_ms(Part.WHOLE, share)
         claim = f"an editor's turn takes at most {most:g} ms more than the host's, called directly (p{share}, {kind})"
@@ -37,7 +37,7 @@ def _turn(kind: str, pairs: Pairs) -> Iterator[Verdict]:
 
 
 def _first(pairs: Pairs) -> Verdict:
-    """Where words come first: before those that follow a tool, the tool has been shown already."""
+    """Only for turns that begin with text: in a turn with a tool, the tool call is shown before the text."""
     rounds = pairs.added_ms(Part.FIRST, 50)
     claim = f"its first text comes at most {MOST_FIRST_MS:g} ms later (p50, {TALK})"
     return Verdict(claim, median(rounds), MOST_FIRST_MS, tuple(rounds))
@@ -49,7 +49,7 @@ def _start(found: Sequence[float]) -> Verdict:
 
 
 def _update(streams: Streams) -> Verdict:
-    """What must be more is held against it as a ratio, which must not exceed 1."""
+    """For a value that must be larger, the claim is an inverse ratio that must not exceed 1."""
     found = streams.ratios(Way.SDK, Way.PLAIN)
     claim = f"{WORDS:,} updates go out faster on our own wire than on the SDK's ({1 / median(found):.1f}x)"
     return Verdict(claim, median(found), 1.0, tuple(found))

@@ -1,6 +1,6 @@
-"""`python -m bench.editors.direct DATA WORK URL`: the host without an editor; it is told prompts, and tells times.
+"""`python -m bench.editors.direct DATA WORK URL`: runs the host without an editor; reads prompts and prints times.
 
-A line is a prompt, and an empty one begins a new conversation. What is sent is what an editor's session in WORK sends.
+Each line is a prompt; an empty line begins a new conversation. It sends what an editor's session in WORK sends.
 """
 
 import json
@@ -66,7 +66,7 @@ async def _take(app: App, session: CodingSession, tools: Sequence[Tool], caller:
 
 
 def _bench(roots: WorkspaceRoots) -> CodingContext:
-    """As a session has it whose editor does nothing for it and allows everything."""
+    """The resources of a session whose editor offers no abilities and allows everything."""
     files = LocalFiles(roots)
 
     async def leave(_answer_request: PermissionRequest) -> PermissionDecision:

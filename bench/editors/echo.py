@@ -1,4 +1,4 @@
-"""The peer: an agent on the protocol's own SDK, as its examples write one; it says what it is told, word by word."""
+"""The peer: an agent on the protocol's own SDK, written like its examples; it repeats each prompt word by word."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""An editor that costs next to nothing: frames by hand, over the pipes of an agent that it starts."""
+"""An editor that costs next to nothing: it writes frames by hand to the pipes of an agent that it starts."""
 
 import json
 import os
@@ -42,7 +42,7 @@ class Editor:
         return self.timed(method, **params)[0]
 
     def crowd(self, method: str, count: int) -> None:
-        """Ask for the same so many times at once, so that the agent opens as much as it ever has open."""
+        """Send the same request many times at a time, so that the agent opens as many connections as it ever does."""
         waiting = {f"crowd-{number}" for number in range(count)}
         self._lines.clear()
         for number in waiting:
@@ -51,10 +51,10 @@ class Editor:
             waiting -= {str(said.get("id")) for said in map(json.loads, self._heard())}
 
     def timed(self, method: str, **params: Any) -> tuple[dict[str, Any], Taken]:  # noqa: ANN401 - as above
-        """What the agent answers, and when it came with which pieces before it."""
+        """The agent's answer, the time when it came, and the pieces that came before it."""
         self._asked += 1
         frame = {"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params}
-        # What was said after the last answer is no part of this one.
+        # Output after the previous answer does not belong to this one.
         self._lines.clear()
         first, pieces = 0.0, 0
         started = time.perf_counter()
@@ -74,7 +74,7 @@ class Editor:
         self.process.stdin.flush()
 
     def _heard(self) -> Generator[bytes]:
-        """The lines that are there, at least one; those that nobody takes are kept."""
+        """The available lines, at least one; lines that nobody reads are kept."""
         if not self._lines:
             self._read()
         while self._lines:
@@ -108,7 +108,7 @@ def _is_piece(said: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def started(name: str, command: Sequence[str], folder: Path, settings: Mapping[str, str]) -> Generator[Editor]:
-    """An agent as an editor starts it, with these settings and no others; it leaves when the editor does."""
+    """An agent as an editor starts it, with only these settings; it ends when the editor ends."""
     kept = {variable: os.environ[variable] for variable in KEPT_VARIABLES if variable in os.environ}
     log = folder / f"{name}.log"
     with log.open("wb") as sink:

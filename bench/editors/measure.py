@@ -1,4 +1,4 @@
-"""All that is measured of editors, on one machine in one run."""
+"""Runs all measurements of editors on one machine in one run."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -15,7 +15,7 @@ from bench.turns import model_server
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Rounds of turns in pairs, long answers and starts of each, and the prompts and loads of a long day."""
+    """The rounds of paired turns, long answers and starts, and the prompts and loads of a long day."""
 
     rounds: int
     pairs: int
@@ -31,7 +31,7 @@ QUICK = Effort(3, 40, 5, 7, 600, 60)
 
 @dataclass(frozen=True, slots=True)
 class EditorsMeasured:
-    """Turns in pairs by what is done in them, long answers, seconds of starts, and the long day."""
+    """The paired turns by what they do, the long answers, the seconds of each start, and the long day."""
 
     turns: Mapping[str, Pairs]
     streams: Streams
@@ -40,7 +40,7 @@ class EditorsMeasured:
 
 
 def measure_editors(effort: Effort, folder: Path) -> EditorsMeasured:
-    """What is written goes below `folder`."""
+    """All files are written below `folder`."""
     below = folder / "editors"
     below.mkdir()
     with model_server() as url:

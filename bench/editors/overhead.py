@@ -1,4 +1,4 @@
-"""What an editor's turn takes beyond the same turn of the host, in pairs."""
+"""Measures in pairs what an editor's turn takes beyond the same turn of the host."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The same turns directly and through the editor, one after the other, in `rounds` that are judged each alone."""
+    """The same turns directly and through the editor by turns, in `rounds` that are judged separately."""
 
     taken: Mapping[Way, Sequence[Taken]]
     rounds: int
@@ -35,12 +35,12 @@ class Pairs:
         return [getattr(one, part) * 1e3 for one in self.taken[way]]
 
     def added_ms(self, part: Part, share: int) -> list[float]:
-        """A percentile through the editor less that of the host, round by round."""
+        """A percentile through the editor minus the same percentile of the host, round by round."""
         ours, theirs = (self._by_round(way, part) for way in (Way.EDITOR, Way.DIRECT))
         return [at(one, share) - at(other, share) for one, other in zip(ours, theirs, strict=True)]
 
     def each_ms(self, part: Part) -> list[float]:
-        """The differences pair by pair."""
+        """The differences, pair by pair."""
         return [one - other for one, other in zip(self.ms(Way.EDITOR, part), self.ms(Way.DIRECT, part), strict=True)]
 
     def _by_round(self, way: Way, part: Part) -> list[list[float]]:
@@ -50,7 +50,7 @@ class Pairs:
 
 
 def measure_overhead(ways: Mapping[Way, Taking], rounds: int, pairs: int) -> Mapping[str, Pairs]:
-    """So many rounds of so many pairs of each kind of turn."""
+    """Run this many rounds, each with this many pairs of each kind of turn."""
     return {kind: Pairs(_taken(ways, words, rounds * pairs), rounds) for kind, words in KINDS.items()}
 
 

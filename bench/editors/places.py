@@ -1,4 +1,4 @@
-"""What is started, with which settings and in which folders."""
+"""The programs that the bench starts, with their settings and folders."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ def settings_of(data: Path, url: str) -> dict[str, str]:
 
 
 def work_in(folder: Path) -> Path:
-    """A folder to work in, with a file to read."""
+    """A work folder with a file to read."""
     work = folder / "work"
     work.mkdir(parents=True, exist_ok=True)
     (work / NOTES).write_text("The train leaves at seven.\n" * 40)

@@ -1,4 +1,4 @@
-"""The echo agent once more, on our own wire and screen: what an update costs where no model has to be waited for."""
+"""The echo agent on our own protocol code: what an update costs where no model causes a wait."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -17,7 +17,7 @@ from frontdesk.llm.script import split_words
 
 
 class Plain:
-    """Answers what the bench asks."""
+    """Answers the requests of the bench."""
 
     def __init__(self) -> None:
         self.peer = RpcPeer(StdioTransport.open(), self.answer, lambda _method, _params: None, _raise)

@@ -1,4 +1,4 @@
-"""What the runs found about editors, as tables for people and as JSON for machines."""
+"""Reports the results about editors, as tables for people and as JSON for machines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""How long an editor waits from starting an agent to its first answer, beside the SDK's own echo agent."""
+"""Measures the time from starting an agent to its first answer, beside the SDK's own echo agent."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,12 @@ from bench.editors.places import DESK, ECHO, settings_of
 from bench.editors.ways import Way
 
 COMMANDS = {Way.EDITOR: DESK, Way.SDK: ECHO}
-# So that each has its compiled modules, and the disk what is read of them.
+# So that each has its compiled modules, and the files are in the disk cache.
 WARM_UP = 2
 
 
 def measure_starts(folder: Path, url: str, rounds: int) -> Mapping[Way, Sequence[float]]:
-    """Seconds, round by round, each of them in turns."""
+    """Seconds of each agent, round by round, by turns."""
     taken: dict[Way, list[float]] = {way: [] for way in COMMANDS}
     for number in range(WARM_UP + rounds):
         for way in list(COMMANDS)[:: 1 if number % 2 else -1]:
@@ -37,6 +37,6 @@ def _start(way: Way, folder: Path, url: str) -> float:
     with started(f"start-{way.name}", COMMANDS[way], folder, settings) as editor:
         initialize(editor)
         taken = time.perf_counter() - before
-        # What it opens by now is none of this measurement, and would slow down the next.
+        # What the agent still opens now is not part of this measurement, and would slow down the next one.
         editor.process.kill()
     return taken

@@ -1,4 +1,4 @@
-"""What it takes to show a piece of a long answer, beside the SDK's own sender."""
+"""Measures what it takes to show a piece of a long answer, beside the SDK's own sender."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ LONG = f'@@[{{"text": "{"word " * WORDS}"}}]@@'
 
 @dataclass(frozen=True, slots=True)
 class StreamedAnswer:
-    """A long answer: its pieces a second over all of the turn, and the CPU that each took of whoever told it."""
+    """A long answer: its pieces per second over the whole turn, and the CPU that the sender spent on each."""
 
     per_second: float
     cpu_us: float
@@ -26,7 +26,7 @@ class Streams:
     told: Mapping[Way, Sequence[StreamedAnswer]]
 
     def ratios(self, way: Way, other: Way) -> list[float]:
-        """How many times as many pieces a second the one tells as the other."""
+        """How many times as many pieces per second the first sends as the second."""
         pairs = zip(self.told[way], self.told[other], strict=True)
         return [one.per_second / another.per_second for one, another in pairs]
 
@@ -36,7 +36,7 @@ def measure_streams(ways: Mapping[Way, Taking], rounds: int) -> Streams:
     for number in range(1 + rounds):
         for way in in_turns(ways, number):
             told[way].append(_tell(ways[way]))
-    # The first round is to warm up.
+    # The first round is the warm-up.
     return Streams({way: found[1:] for way, found in told.items()})
 
 

@@ -1,4 +1,4 @@
-"""The ways to have a turn taken: without an editor, and with one, of our agent or of the SDK's."""
+"""The ways to take a turn: without an editor, and through an editor, with our agent or with the SDK's."""
 
 import json
 import sys
@@ -14,12 +14,12 @@ from bench.editors.places import DESK, ECHO, PLAIN, settings_of, work_in
 from bench.schedule.programs import Program
 from bench.schedule.programs import started as started_program
 
-# What an agent does once its answer is out must not slow down whoever comes next.
+# What an agent still does after its answer must not slow down the next agent.
 REST_SECONDS = 0.01
 
 
 class Way(StrEnum):
-    """Who takes the turn."""
+    """What takes the turn."""
 
     DIRECT = "host, called directly"
     EDITOR = "frontdesk acp"
@@ -28,7 +28,7 @@ class Way(StrEnum):
 
 
 class Taking(Protocol):
-    """Somebody who takes turns, in one conversation until the next is begun."""
+    """Takes turns, in one conversation until the next one begins."""
 
     @property
     def pid(self) -> int: ...
@@ -40,7 +40,7 @@ class Taking(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Directly:
-    """The host in a process of its own, which tells its times."""
+    """The host in a process of its own, which prints its times."""
 
     program: Program
 
@@ -59,7 +59,7 @@ class Directly:
 
 @dataclass(slots=True)
 class ThroughEditor:
-    """An agent on pipes; the times are those of the editor."""
+    """An agent on pipes; the editor measures the times."""
 
     editor: Editor
     work: Path
@@ -84,7 +84,7 @@ class ThroughEditor:
 
 
 def in_turns(ways: Mapping[Way, Taking], number: int) -> Sequence[Way]:
-    """Each goes first as often as the others."""
+    """Each way goes first equally often."""
     return list(ways)[:: 1 if number % 2 else -1]
 
 
@@ -105,7 +105,7 @@ def through_desk(folder: Path, url: str, name: str = "desk") -> Generator[Throug
 
 @contextmanager
 def through_echo(way: Way, folder: Path) -> Generator[ThroughEditor]:
-    """An agent without anything behind it, which knows no closing."""
+    """An agent with nothing behind it; it has no method that closes a session."""
     with _through(way.name, ECHO if way is Way.SDK else PLAIN, folder, {}) as editor:
         yield ThroughEditor(editor, folder, closes=False)
 

@@ -1,4 +1,4 @@
-"""What an agent leaves lying in its own process over a long day: memory, threads, descriptors, children."""
+"""Measures what an agent leaves behind in its process after a long day: memory, threads, descriptors, children."""
 
 import sys
 import time
@@ -15,9 +15,9 @@ from bench.turns import TEXT
 
 RUN = '@@[{"tool": "run_command", "args": {"command": "true"}}, {"text": "Done"}]@@'
 CROWD = 64
-# Which prompts of a session do more than talk.
+# The prompts of a session that do more than talk.
 SELDOM = {1: READ, 2: RUN}
-# An editor's own server in one of so many loads: to start one takes longer than all the rest.
+# One of this many loads brings an editor's own server: its start takes longer than everything else.
 SERVED = 20
 SERVER = {
     "name": "bench",
@@ -25,14 +25,14 @@ SERVER = {
     "args": [str(ROOT / "tests" / "support" / "stdio_server.py")],
     "env": [],
 }
-# How long threads that nobody needs may stay, and what was closed may take to go.
+# How long unused threads may stay, and how long closed things may take to disappear.
 REST_SECONDS = 30
 LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """What a process has at one moment."""
+    """What a process holds at one moment."""
 
     resident: int
     threads: int
@@ -46,7 +46,7 @@ class Stand:
         return cls(process.memory_info().rss, process.num_threads(), process.num_fds(), len(children))
 
     def more_than(self, other: "Stand") -> int:
-        """The most that there is more of anything but memory."""
+        """The largest increase of anything but memory."""
         return max(
             self.threads - other.threads, self.descriptors - other.descriptors, self.children - other.children, 0
         )
@@ -54,7 +54,7 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class Wear:
-    """Before and after so many prompts and loads, and the memory on the way."""
+    """Before and after these prompts and loads, and the memory in between."""
 
     prompts: int
     loads: int
@@ -69,7 +69,7 @@ class Wear:
 
 @dataclass(slots=True)
 class Day:
-    """A person who opens a session, works in it, closes it, and looks at it again."""
+    """A person who opens a session, works in it, closes it, and loads it again."""
 
     through: ThroughEditor
     each: int
@@ -85,7 +85,7 @@ class Day:
     def _talk(self) -> None:
         self.through.begin()
         session_id = self.through.session_id
-        # Nobody is there to be asked.
+        # There is nobody to ask.
         self.through.editor.ask("session/set_mode", sessionId=session_id, modeId="auto")
         for number in range(self.each):
             self.through.take(SELDOM.get(number, TEXT))
@@ -96,7 +96,7 @@ class Day:
         servers = [SERVER] if self.loaded % SERVED == 0 else []
         editor.ask("session/load", sessionId=session_id, cwd=str(self.through.work), mcpServers=servers)
         if servers:
-            # A prompt waits until they are there.
+            # A prompt waits until they are available.
             self.through.take(TEXT)
             if not Stand.of(editor.process.pid).children:
                 raise RuntimeError("the editor's server was not started")
@@ -104,11 +104,11 @@ class Day:
 
 
 def measure_wear(folder: Path, url: str, prompts: int, loads: int) -> Wear:
-    """A tenth of it to warm up, then all of it."""
+    """Run a tenth as a warm-up, then all of it."""
     with through_desk(folder, url, "wear") as through:
         day = Day(through, prompts // loads)
         day.work(max(SERVED, loads // 10))
-        # Its connections to the database are opened as they are needed, up to a bound.
+        # The agent opens its database connections when it needs them, up to a limit.
         through.editor.crowd("session/list", CROWD)
         before = _at_rest(through)
         day.resident.clear()
@@ -118,7 +118,7 @@ def measure_wear(folder: Path, url: str, prompts: int, loads: int) -> Wear:
 
 
 def _at_rest(through: ThroughEditor, before: Stand | None = None) -> Stand:
-    """With one fresh session open and nothing to do; it may take its time to have no more than before."""
+    """With one fresh session open and nothing to do; the process gets time to return to its earlier state."""
     through.begin()
     pid, until = through.editor.process.pid, time.monotonic() + REST_SECONDS
     time.sleep(LOOK_SECONDS)

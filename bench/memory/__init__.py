@@ -1,1 +1,1 @@
-"""How well people's memories are found again, and how quickly, also among a million of them."""
+"""Measures how well and how quickly a search finds people's memories, also among a million of them."""

@@ -1,4 +1,4 @@
-"""What a call of a memory tool costs, against `whoami` on the same server in the same run."""
+"""Measures what a call of a memory tool costs, against `whoami` on the same server in the same run."""
 
 import json
 import os
@@ -23,7 +23,7 @@ FLOOR = "whoami"
 OPEN = re.compile(r"is open: http://127\.0\.0\.1:(\d+)/")
 KEY = re.compile(r"\bzm_\w+")
 NOTE = "Ada prefers the window seat on the night train to Vienna, and two pillows if there are any"
-# Listed and searched are these, which is about what somebody has who uses it for some weeks.
+# Lists and searches run over this many, about as many as a person has after some weeks.
 KEPT = 1_000
 WARM_UP = 20
 MOST_FLOORS = 8.0
@@ -39,7 +39,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What is called, and how often a second, one after the other, in each round."""
+    """The calls, and how many a second each round made, one after the other."""
 
     name: str
     rates: tuple[float, ...]
@@ -54,12 +54,12 @@ class Tool:
         return statistics.quantiles(self.latencies_ms, n=20)[18]
 
     def dearer_than(self, floor: "Tool") -> list[float]:
-        """How many calls of the floor go into the time of one, round by round."""
+        """How many calls of `whoami` take as long as one call, round by round."""
         return [other / own for own, other in zip(self.rates, floor.rates, strict=True)]
 
 
 def measure_calls(folder: Path, rounds: int, calls: int) -> list[Tool]:
-    """Each round calls every tool; the floor is the first."""
+    """Each round calls every tool; `whoami` is the first."""
     with _served(folder) as server, connected(server.port) as line:
         first = _furnish(line, server)
         asked = _asked(first)
@@ -87,7 +87,7 @@ def _tool(name: str, rounds: list[list[int]]) -> Tool:
 
 
 def _furnish(line: socket, server: Served) -> str:
-    """The id of one task among as many as somebody has."""
+    """The id of one task among as many as one person has."""
     for number in range(KEPT // 2):
         _call(line, server, "add_memory", {"note": f"{NOTE}, said on day {number}"})
     made = [_call(line, server, "create_task", {"title": f"Task {number}"}) for number in range(KEPT // 2)]
@@ -169,7 +169,7 @@ def _ready(process: subprocess.Popen[bytes], log: Path) -> Served:
 
 
 def table(tools: list[Tool]) -> str:
-    """Calls a second, one after the other over one connection, with what each is in calls of the floor."""
+    """Calls per second, one after the other over one connection, and each in calls of `whoami`."""
     rows = [
         f"{one.name:<18}{one.rate:>8,.0f} a second{one.p95_ms:>9.2f} ms p95"
         f"{statistics.median(one.dearer_than(tools[0])):>8.1f} x {FLOOR}"

@@ -1,4 +1,4 @@
-"""The claims about finding memories: what must be more is held against that as a ratio, which must not reach 1."""
+"""The claims about finding memories: for a value that must be larger, the claim is an inverse ratio below 1."""
 
 from bench.claims import Verdict
 from bench.memory.measure import MemoryMeasured

@@ -1,4 +1,4 @@
-"""Fills the memory tables with a great many memories at once, as keeping and reading them would have."""
+"""Fills the memory tables with very many memories, as ordinary use would have written them."""
 
 import sqlite3
 import uuid
@@ -27,7 +27,7 @@ from frontdesk.db.schema import (
 from frontdesk.memory.search.index_store import BLOCK_SIZE, block_of, pack_entry, weigh_terms
 from frontdesk.search.vectors import Floats, NumberedVectors
 
-# What belongs to a person, in the order in which it can be put down.
+# The tables with a person's data, in the order in which they can be filled.
 TABLES = (timeline_items, memories, recall_docs, recall_words, recall_cells, recall_regions)
 APART = timedelta(minutes=5)
 LAST = datetime(2026, 11, 1, tzinfo=UTC)
@@ -37,7 +37,7 @@ Row = Mapping[str, Any]
 
 
 class Sink(Protocol):
-    """A database that rows are poured into."""
+    """A database that receives the rows."""
 
     def pour(self, table: Table, rows: Iterable[Row]) -> None: ...
 
@@ -75,7 +75,7 @@ class PostgresSink:
 
 @contextmanager
 def sink(url: str) -> Generator[Sink]:
-    """Of a database that has the tables."""
+    """For a database that has the tables."""
     if url.startswith("postgresql"):
         with psycopg.connect(url) as connection:
             connection.execute("SET TIME ZONE 'UTC'")
@@ -84,7 +84,7 @@ def sink(url: str) -> Generator[Sink]:
             connection.execute("VACUUM ANALYZE")
         return
     with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
-        # Otherwise its indexes go to the disk and back again and again.
+        # Otherwise SQLite writes the index pages to the disk again and again.
         connection.execute("PRAGMA cache_size = -1000000")
         connection.execute("PRAGMA synchronous = OFF")
         with connection:
@@ -93,12 +93,12 @@ def sink(url: str) -> Generator[Sink]:
 
 
 def keep(into: Sink, person: str, texts: Iterable[str], vectors: Floats, model: int) -> None:
-    """So many memories of one person, the last of them just now."""
+    """This many memories of one person, the last of them created just now."""
     count = len(vectors)
     into.pour(people, [_person(person, count, model)])
     grown = planted(vectors)
     given = iter(texts)
-    # Block by block: what is held in memory is one block's.
+    # Block by block: only one block is in memory.
     for start in range(0, count + 1, BLOCK_SIZE):
         numbers = range(max(1, start), min(start + BLOCK_SIZE, count + 1))
         _keep_some(into, person, list(zip(numbers, given, strict=False)), vectors, grown, model)
@@ -106,7 +106,7 @@ def keep(into: Sink, person: str, texts: Iterable[str], vectors: Floats, model: 
 
 
 def copy(into: Sink, person: str, others: Sequence[str], count: int, model: int) -> None:
-    """As much for these as for that person, and the same."""
+    """Give each of these people as many memories as that person has, with the same contents."""
     into.pour(people, (_person(other, count, model) for other in others))
     for table in TABLES:
         columns = ", ".join(column.name for column in table.c if column.name != "user_id")
@@ -201,7 +201,7 @@ def _grow(into: Sink, person: str, grown: Planted, model: int) -> None:
 
 
 def _id(n: int, count: int) -> str:
-    """In the order of their making, as ids are."""
+    """In the order of their creation, like ids."""
     milliseconds = int(_at(n, count).timestamp() * 1000)
     return str(uuid.UUID(int=milliseconds << 80 | 0x7 << 76 | 0x2 << 62 | n))
 

@@ -1,4 +1,4 @@
-"""LoCoMo: long talks of two people, and questions with the turns that answer them. It lies beside the repository."""
+"""Reads LoCoMo, long talks of two people and questions with the turns that answer them, from beside the repository."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ SESSION = re.compile(r"session_\d+")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What somebody said, in a sitting that began then."""
+    """One turn of a talk, with the speaker and the time when its session began."""
 
     id: str
     speaker: str
@@ -27,13 +27,13 @@ class Turn:
 
     @property
     def note(self) -> str:
-        """As an agent would write it down."""
+        """The turn as an agent would write it down."""
         return f"{self.speaker}: {self.said}"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`right` are the turns that answer it."""
+    """`right` are the turns that answer the question."""
 
     text: str
     right: frozenset[str]
@@ -42,14 +42,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """One talk over many sittings; questions without evidence in it are left out."""
+    """One talk over many sessions; questions without evidence in it are left out."""
 
     turns: Sequence[Turn]
     questions: Sequence[Question]
 
 
 def read_talks(at_most: int | None = None) -> list[Talk]:
-    """`at_most` takes about that many questions in all, evenly spread."""
+    """`at_most` limits the questions to about that many in all, evenly spread."""
     if not PATH.is_file():
         raise RuntimeError(f"{PATH} is missing: search of memories is judged by LoCoMo, which does not come with us")
     talks: list[Any] = json.loads(gzip.decompress(PATH.read_bytes()))

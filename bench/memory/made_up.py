@@ -1,4 +1,4 @@
-"""As many memories as wanted: words as often as people say them, and vectors near those of real texts."""
+"""Makes any number of memories: words as frequent as in real speech, and vectors near those of real texts."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,11 +14,11 @@ from bench.retrieval.embeddings import Embeddings
 
 Floats: TypeAlias = NDArray[np.float32]
 
-# A vocabulary grows with what is said: beyond LoCoMo's own words there are made-up ones, ever rarer.
+# A vocabulary grows with the text: beyond LoCoMo's own words there are invented ones, ever rarer.
 WORDS = 100_000
-# Words of rank r are said as often as 1 / (r + 2.7), as Mandelbrot found them to be.
+# Words of rank r have a frequency of 1 / (r + 2.7), Mandelbrot's law.
 FIRST = 2.7
-# How far a vector is moved from that of a real text.
+# How far a vector is moved from the vector of a real text.
 MOVED = 0.6
 CHUNK = 10_000
 SEED = 1
@@ -26,7 +26,7 @@ SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What memories are made from: words by how common they are, lengths of texts, vectors."""
+    """The material for memories: words by frequency, lengths of texts, vectors."""
 
     words: Sequence[str]
     lengths: NDArray[np.int64]
@@ -64,5 +64,5 @@ def source(talks: Sequence[Talk], model: Embeddings) -> Source:
 
 
 def _letters(number: int) -> str:
-    """A word that nobody says."""
+    """A word that no real text contains."""
     return "zq" + "".join(chr(ord("a") + int(digit)) for digit in str(number))

@@ -1,4 +1,4 @@
-"""Both halves of the measuring: how well memories are found, and what that takes among how many."""
+"""Runs both measurements of memories: how well a search finds them, and what a search costs at which size."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from bench.memory.speed import POSTGRESQL, SQLITE, Size, SpeedMeasured, measure_
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Questions to judge by (None: all of them), how many memories there are while it is timed, and in what."""
+    """Questions to judge by (None: all), the number of memories for the timing, and the databases."""
 
     judged: int | None
     size: Size
@@ -23,13 +23,13 @@ QUICK = Effort(250, Size(100_000, 100, 200), (SQLITE,))
 
 @dataclass(frozen=True, slots=True)
 class MemoryMeasured:
-    """What was found: the quality, and the speed by database."""
+    """The results: the quality, and the speed by database."""
 
     quality: QualityMeasured
     speed: Mapping[str, SpeedMeasured]
 
 
 def measure_memory(effort: Effort, folder: Path) -> MemoryMeasured:
-    """What is written goes below `folder`."""
+    """All files are written below `folder`."""
     quality = measure_quality(folder / "locomo", effort.judged)
     return MemoryMeasured(quality, measure_speed(folder, effort.size, effort.databases))

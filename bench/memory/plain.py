@@ -1,4 +1,4 @@
-"""The yardsticks: BM25, a model alone, and both mixed; each puts the turns of a talk in order for each question."""
+"""The baselines: BM25, a model alone, and both mixed; each ranks the turns of a talk for each question."""
 
 import re
 from collections import Counter
@@ -23,12 +23,12 @@ def as_written(text: str) -> list[str]:
 
 
 def stems(text: str) -> list[str]:
-    """As our own search cuts it: stems, without the words that everybody says."""
+    """Tokens as our own search makes them: stems, without stop words."""
     return [term for term, _ in terms(text)]
 
 
 def bm25(talk: Talk, cut: Cut) -> Floats:
-    """A row for each question: BM25 as it is usually set up, of each turn."""
+    """A row for each question: the BM25 score of each turn, with the usual parameters."""
     counts = [Counter(cut(turn.note)) for turn in talk.turns]
     lengths = np.array([count.total() for count in counts])
     norms = K1 * (1 - B + B * lengths / lengths.mean())
@@ -48,7 +48,7 @@ def nearness(talk: Talk, model: Embeddings) -> Floats:
 
 
 def mixed(words: Floats, near: Floats) -> Floats:
-    """Half of each, after each was put on 0 to 1."""
+    """Half of each, after scaling each to 0 to 1."""
     return (_from_0_to_1(words) + _from_0_to_1(near)) / np.float32(2)
 
 

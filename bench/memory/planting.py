@@ -1,4 +1,4 @@
-"""Cells and regions for a great many vectors at once, grown as those of one person grow, but in memory."""
+"""Builds cells and regions for very many vectors in memory, as they grow for one person."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class Planted:
 
 
 def planted(vectors: Floats) -> Planted:
-    """Items are numbered from 1 on, in the order of their vectors."""
+    """Items are numbered from 1 in the order of their vectors."""
     whole = TreePart({}, {}, 1, 1)
     for start in range(0, len(vectors), BATCH):
         rows = vectors[start : start + BATCH]
@@ -34,7 +34,7 @@ def planted(vectors: Floats) -> Planted:
 
 
 def _add(whole: TreePart, given: NumberedVectors, vectors: Floats) -> None:
-    """Region by region, since to look for a cell among all of them would take a while."""
+    """Region by region, since a search for a cell among all of them would take too long."""
     if not whole.regions:
         add_vectors(whole, given)
         return

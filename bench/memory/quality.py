@@ -1,4 +1,4 @@
-"""Of the turns that answer a question, how many are among the first 5, 10 and 20 that each way finds."""
+"""Measures how many of the turns that answer a question each way finds among its first 5, 10 and 20."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ WAYS = {OUR_WORDS: SearchMode.FULL_TEXT, OURS: SearchMode.HYBRID}
 
 @dataclass(frozen=True, slots=True)
 class FoundShares:
-    """The share of each question's evidence that a way found, by depth; what it cost where it is Frontdesk's."""
+    """The share of each question's evidence that a way found, by depth; and the cost, for Frontdesk's own way."""
 
     shares: Mapping[int, Sequence[float]]
     categories: Sequence[str]
@@ -43,7 +43,7 @@ class FoundShares:
 
 @dataclass(frozen=True, slots=True)
 class QualityMeasured:
-    """By way. `keep_ms`: what it took to keep a memory (p50)."""
+    """The results by way. `keep_ms`: the time to keep a memory (p50)."""
 
     found: Mapping[str, FoundShares]
     questions: Mapping[str, int]
@@ -52,7 +52,7 @@ class QualityMeasured:
 
 
 def measure_quality(folder: Path, at_most: int | None) -> QualityMeasured:
-    """About `at_most` questions, or all of them."""
+    """Measure with about `at_most` questions, or with all of them."""
     talks = read_talks(at_most)
     asked = [question for talk in talks for question in talk.questions]
     print(f"LoCoMo: {len(asked):,} questions about {len(talks)} talks", file=sys.stderr, flush=True)

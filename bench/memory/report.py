@@ -1,4 +1,4 @@
-"""What the runs found about finding memories, as tables for people and as JSON for machines."""
+"""Reports the results about finding memories, as tables for people and as JSON for machines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -18,7 +18,7 @@ def table(measured: MemoryMeasured) -> str:
 
 
 def _quality_table(measured: QualityMeasured) -> str:
-    """Evidence recall in percent: at each depth, and by category at one; the tokens are those of ten answers."""
+    """Evidence recall in percent: at each depth, and by category at one depth; the tokens are for ten answers."""
     head = ("evidence recall", *(f"@{depth}" for depth in DEPTHS), *(f"{name} @10" for name in CATEGORIES.values()))
     counts = ("questions", *("" for _ in DEPTHS), *(f"{measured.questions[name]:,}" for name in CATEGORIES.values()))
     rows = [(*head, "p50", "p95", "tokens"), *(_quality_row(way, found) for way, found in measured.found.items())]
@@ -36,7 +36,7 @@ def _quality_row(way: str, found: FoundShares) -> tuple[str, ...]:
 
 
 def _speed_table(measured: Mapping[str, SpeedMeasured]) -> str:
-    """Times of a whole search, embedding included; `nearest seen` is the share of the truly nearest ten it looks at."""
+    """Times of a whole search, embedding included; `nearest seen` is the share of the truly nearest ten it reads."""
     head = ("database", "people", "with", "p50", "p95", "one with", "its p50", "its p95", "nearest seen")
     return _aligned([head, *(_speed_row(name, one) for name, one in measured.items())])
 

@@ -1,4 +1,4 @@
-"""Frontdesk itself: each talk is a person's, each turn a memory, kept and searched through the services on SQLite."""
+"""Searches with Frontdesk itself: each talk is a person, each turn a memory, through the services on SQLite."""
 
 import time
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from frontdesk.memory.store import PersonDatabase
 from frontdesk.settings import Settings
 
 MEMORIES = frozenset({ItemType.MEMORY})
-# Longer answers than there are.
+# Longer than any answer.
 ENDLESS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a search found, the best first, how long it took, and how many tokens the first ten texts have."""
+    """The results of a search, best first, its time, and the number of tokens of the first ten texts."""
 
     ids: Sequence[str]
     ms: float
@@ -32,7 +32,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ShippedAnswers:
-    """All answers of a way, and what it took to keep a memory (p50)."""
+    """All answers of a way, and the time to keep a memory (p50)."""
 
     answers: Sequence[Sequence[Answer]]
     keep_ms: float
@@ -41,7 +41,7 @@ class ShippedAnswers:
 async def ask_frontdesk(
     folder: Path, talks: Sequence[Talk], ways: Sequence[SearchMode], limit: int
 ) -> dict[SearchMode, ShippedAnswers]:
-    """The answers to every talk's questions, each way."""
+    """The answers to every talk's questions, by way."""
     async with AsyncExitStack() as stack:
         database = await Database.open(Settings.model_validate({"FRONTDESK_DATA": folder}))
         stack.push_async_callback(database.close)

@@ -1,4 +1,4 @@
-"""What a search takes for somebody with a great many memories, next to one with a thousand, in turns."""
+"""Measures a search for a person with very many memories next to one with a thousand, by turns."""
 
 import sys
 import time
@@ -37,7 +37,7 @@ NEAREST, COMPARED = 10, 100
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many memories one person has, how many people have a thousand each, and how often each is asked."""
+    """How many memories one person has, how many people have a thousand each, and how many questions each asks."""
 
     many: int
     people: int
@@ -46,7 +46,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class SpeedMeasured:
-    """Milliseconds by question, embedding included; and the share of the truly nearest that a search looks at."""
+    """Milliseconds by question, embedding included; and the share of the truly nearest memories that a search reads."""
 
     size: Size
     many_ms: Sequence[float]
@@ -56,7 +56,7 @@ class SpeedMeasured:
 
     @property
     def ratio(self) -> float:
-        """Of the p95."""
+        """The ratio of the p95."""
         return at(self.many_ms, 95) / at(self.few_ms, 95)
 
 
@@ -92,7 +92,7 @@ def _measure(folder: Path, name: str, size: Size, made_from: Source, asked: Sequ
 
 
 def _fill(url: str, size: Size, made_from: Source) -> Floats:
-    """The vectors of the one who has many."""
+    """The vectors of the person with many memories."""
     model = model_number(MODEL_NAME)
     vectors = made_from.moved(size.many)
     with sink(url) as into:
@@ -109,7 +109,7 @@ async def _make_tables(settings: Mapping[str, str]) -> None:
 async def _ask(
     settings: Mapping[str, str], size: Size, asked: Sequence[str], vectors: Floats
 ) -> tuple[list[float], list[float], float]:
-    """How long each question took, of who has many and of the others, and what share of the nearest was seen."""
+    """Times of the questions, for the large person and for the others, and the share of the nearest that was read."""
     async with AsyncExitStack() as stack:
         database = await Database.open(Settings.model_validate(settings))
         stack.push_async_callback(database.close)
@@ -120,13 +120,13 @@ async def _ask(
         for number, text in enumerate(asked):
             many.append(await _timed(recall, MANY, text))
             few.append(await _timed(recall, f"person-{number % size.people}", text))
-        # Apart from the times: to compare everything takes threads that would be in the way.
+        # Not during the timing: the full comparison uses threads that would disturb it.
         shares = [await _share(records, (await embedder.embed([text]))[0], vectors) for text in asked[:COMPARED]]
         return many, few, mean(shares)
 
 
 async def _share(records: PersonDatabase, vector: Floats, vectors: Floats) -> float:
-    """Of the truly nearest, the part that a search looks at."""
+    """The share of the truly nearest that a search reads."""
     seen = await records.read(PersonScope(MANY), partial(_seen, vector=vector))
     nearest = np.argpartition(-(vectors @ vector), NEAREST)[:NEAREST] + 1
     return float(np.isin(nearest, list(seen)).mean())

@@ -1,1 +1,1 @@
-"""Measures the pages: what they take in an installation with much in it, against one with nothing."""
+"""Measures the pages in an installation with much data against one with none."""

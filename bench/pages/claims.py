@@ -1,4 +1,4 @@
-"""The claim about the pages: much in an installation does not make them slow."""
+"""The claim about the pages: much data in an installation does not make them slow."""
 
 from bench.claims import Verdict
 from bench.pages.measure import LISTS, PAGES, PagesMeasured

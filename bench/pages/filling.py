@@ -1,4 +1,4 @@
-"""Fills an installation as years of use would, by writing straight into its tables."""
+"""Fills an installation as years of use would, by writing directly into its tables."""
 
 import json
 import sqlite3
@@ -16,7 +16,7 @@ SOURCES = ("header", "header", "parameter", "credential", "none")
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """How much there is in an installation."""
+    """The amounts of data in an installation."""
 
     rows: int
     schedules: int

@@ -1,4 +1,4 @@
-"""Asks installations with nothing in them, with one thing of each kind and with much for each page, by turns."""
+"""Requests each page by turns from empty installations, from ones with one thing of each kind, and from full ones."""
 
 import sqlite3
 import statistics
@@ -13,7 +13,7 @@ from tests.support.desk import frontdesk, open_desk
 
 from bench.pages.filling import A_TENTH, MUCH, ONE_OF_EACH, Stock, fill
 
-# What can be asked for in an installation with nothing in it.
+# The pages that an empty installation has.
 LISTS = (
     "/",
     "/start",
@@ -34,7 +34,7 @@ LISTS = (
     "/access",
     "/access/denied",
 )
-# What there has to be one of.
+# The pages that need one thing of a kind.
 ONES = (
     "/agents/agent-00000000",
     "/agents/agent-00000000/memory",
@@ -48,17 +48,17 @@ ONES = (
     "/people/ann?tab=time",
     "/people/ann?tab=everything",
 )
-# The day of somebody whose records are the same in every installation that has any.
+# The day of a person whose records are the same in every installation that has any.
 KEPT = (("tasks", "add", "Water the plants", "--user", "ann"), ("memory", "add", "Ann likes tea", "--user", "ann"))
 PAGES = (*LISTS, *ONES)
 WARM_UP = 3
-# All that is embedded anew is read once, in the background.
+# All new embeddings are read once, in the background.
 READ_SECONDS = 900
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How often each page is asked for, and how much is in the full installation."""
+    """How many times each page is requested, and how much is in the full installation."""
 
     rounds: int
     much: Stock
@@ -70,7 +70,7 @@ QUICK = Effort(10, A_TENTH)
 
 @dataclass(frozen=True, slots=True)
 class PagesMeasured:
-    """Seconds of each request for a page: of the installation with nothing or one of each, and of the full one."""
+    """Seconds of each request for a page: from the empty or small installation, and from the full one."""
 
     little: Mapping[str, Sequence[float]]
     full: Mapping[str, Sequence[float]]
@@ -119,7 +119,7 @@ def _installation(data: Path, stock: Stock | None) -> Generator[httpx2.Client]:
 
 
 def _await_vectors(database: Path, count: int) -> None:
-    """Until every tool can be found by its meaning: we measure an installation that runs, not one that starts."""
+    """Wait until every tool can be found by its meaning: this measures a running installation, not its start."""
     with closing(sqlite3.connect(database, timeout=60)) as connection:
         for _ in range(READ_SECONDS):
             [(read,)] = connection.execute("SELECT count(*) FROM tool_vectors")

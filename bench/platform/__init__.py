@@ -1,1 +1,1 @@
-"""Measures the client of Agent 365's platform: what the agent's id costs, and what the platform's own SDK takes."""
+"""Measures the client of Agent 365's platform: the cost of the agent's id, and the cost of the platform's own SDK."""

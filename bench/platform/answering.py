@@ -1,4 +1,4 @@
-"""A platform that does next to nothing, so that the client is measured: `python -m bench.platform.answering`."""
+"""`python -m bench.platform.answering`: a platform that does next to nothing, so that only the client is measured."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The clients that are held against each other: ours as it is, ours without the agent's id, and the platform's SDK."""
+"""The clients that are compared: ours, ours without the agent's id, and the platform's SDK."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ BLUEPRINT = "3d9f7c1e-8a3b-4a52-b0de-5f2f0f6a7c44"
 
 
 class Way(StrEnum):
-    """Who asks, and how."""
+    """The client."""
 
     WITH = "with the id"
     WITHOUT = "without it"
@@ -29,7 +29,7 @@ class Way(StrEnum):
 
 
 class Source(StrEnum):
-    """Where the id comes from."""
+    """The source of the id."""
 
     TURN = "turn"
     CLAIM = "token"
@@ -38,7 +38,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryCall:
-    """One request: the token and the turn that it is made with."""
+    """One request: its token and its turn."""
 
     token: str
     turn: object
@@ -48,7 +48,7 @@ Ask = Callable[[DiscoveryCall], Awaitable[int]]
 
 
 class Silent(McpToolServerConfigurationService):
-    """Our client, but for the one header: it neither looks for the id nor sends it."""
+    """Our client without the one header: it neither looks for the id nor sends it."""
 
     @override
     def _resolve_agent_id_for_header(self, auth_token: str | None, turn_context: object = None) -> str | None:
@@ -74,7 +74,7 @@ def theirs() -> Ask:
     service = TheirService()
 
     async def ask(request: DiscoveryCall) -> int:
-        # Its parameter wants the host's own class; what it reads of it is the same.
+        # Its parameter has the type of the host's own class; the attributes that it reads are the same.
         found = await service.list_tool_servers(
             APP_ID,
             request.token,
@@ -87,7 +87,7 @@ def theirs() -> Ask:
 
 @contextmanager
 def environment(port: int) -> Generator[Mapping[str, str]]:
-    """What both clients read of the environment, put back afterwards."""
+    """The environment variables that both clients read, restored afterwards."""
     wanted = {"PYTHON_ENVIRONMENT": "Production", "MCP_PLATFORM_ENDPOINT": f"http://127.0.0.1:{port}"}
     before = {name: os.environ.get(name) for name in (*wanted, "AGENT365_APPLICATION_NAME")}
     os.environ.update(wanted)

@@ -1,4 +1,4 @@
-"""The claims about the platform's client: the agent's id costs nothing that could be seen, and the SDK takes longer."""
+"""The claims about the platform's client: the agent's id has no measurable cost, and the SDK takes longer."""
 
 from statistics import median
 
@@ -6,8 +6,8 @@ from bench.claims import Verdict
 from bench.platform.asking import Source, Way
 from bench.platform.measure import PlatformMeasured
 
-# Beneath a hundredth, some 5 µs of a discovery, a run tells nothing apart: a round of the client against itself is that
-# far from 1 in most runs. Where it is farther in this one, so is what can be told.
+# A run cannot distinguish less than a hundredth, some 5 µs of a discovery: in most runs, a round of the client against
+# itself is that far from 1. If it is farther in this run, the limit of what can be distinguished is farther too.
 RESOLUTION = 0.01
 
 
@@ -29,7 +29,7 @@ def _header(measured: PlatformMeasured, source: Source) -> Verdict:
 
 
 def _noise(measured: PlatformMeasured, source: Source) -> float:
-    """How far the client is from itself, in the round where it is farthest."""
+    """The client's ratio to itself, in the round where it is farthest from 1."""
     return max(abs(ratio - 1) for ratio in measured.ratios(source, Way.AGAIN, Way.WITHOUT))
 
 

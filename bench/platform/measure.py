@@ -1,4 +1,4 @@
-"""All that is measured of the platform's client, by turns in one process."""
+"""Measures the platform's client and its alternatives, by turns in one process."""
 
 import logging
 import statistics
@@ -24,13 +24,13 @@ WARM_UP = 30
 SERVERS = 5
 WATCHED = "pyproject.toml"
 SETTLING = 5
-# Neighbouring orders are much alike; with steps of this all 120 are gone through in a mixed sequence.
+# Neighbouring orders are similar; steps of this size visit all 120 in a mixed sequence.
 APART = 37
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Rounds, and requests of each way in a round."""
+    """The rounds, and the requests of each way in a round."""
 
     rounds: int
     requests: int
@@ -42,7 +42,7 @@ QUICK = Effort(3, 60)
 
 @dataclass(frozen=True, slots=True)
 class PlatformMeasured:
-    """Seconds of each request, by where the id comes from, way and round; and how often the project's file was read."""
+    """Seconds of each request by source of the id, way and round, and the number of reads of the project's file."""
 
     seconds: Mapping[Source, Mapping[Way, Sequence[Sequence[float]]]]
     requests: int
@@ -52,13 +52,13 @@ class PlatformMeasured:
         return statistics.median(one for taken in self.seconds[source][way] for one in taken) * 1e6
 
     def ratios(self, source: Source, way: Way, other: Way) -> tuple[float, ...]:
-        """Of each round the median of one way to that of the other."""
+        """For each round, the ratio of the medians of two ways."""
         both = zip(self.seconds[source][way], self.seconds[source][other], strict=True)
         return tuple(statistics.median(one) / statistics.median(two) for one, two in both)
 
 
 def measure_platform(effort: Effort) -> PlatformMeasured:
-    # What either client says of itself would be measured too.
+    # The clients' own log events would be measured too.
     logging.disable(logging.WARNING)
     try:
         with _platform() as port, environment(port), _reads() as reads:
@@ -91,7 +91,7 @@ async def _measure(effort: Effort, source: Source) -> Mapping[Way, Sequence[Sequ
 
 
 async def _round(ways: Mapping[Way, Ask], request: DiscoveryCall, count: int) -> Mapping[Way, list[float]]:
-    """One of each in turn, in all orders alike: what one leaves behind falls on whoever comes next."""
+    """One of each by turns, in all orders equally: the leftovers of one slow down the next."""
     taken: defaultdict[Way, list[float]] = defaultdict(list)
     orders = cycle(permutations(ways))
     for order in islice(orders, 0, count * APART, APART):
@@ -102,7 +102,7 @@ async def _round(ways: Mapping[Way, Ask], request: DiscoveryCall, count: int) ->
 
 
 async def _settle() -> None:
-    """Let connections that were closed end before the next is timed."""
+    """Let closed connections end before the next request is timed."""
     for _ in range(SETTLING):
         await anyio.lowlevel.checkpoint()
 
@@ -130,7 +130,7 @@ def _platform() -> Generator[int]:
 
 @contextmanager
 def _reads() -> Generator[list[str]]:
-    """Each time that the project's file is opened; the SDK reads it for itself, and is told apart by its stack."""
+    """Records each time the project's file is opened; the stack shows which reads are the SDK's own."""
     found: list[str] = []
     on = True
 
@@ -138,7 +138,7 @@ def _reads() -> Generator[list[str]]:
         if on and event == "open" and str(arguments[0]).endswith(WATCHED) and not _is_theirs():
             found.append(str(arguments[0]))
 
-    # A hook cannot be taken off again, only told to be quiet.
+    # An audit hook cannot be removed, only switched off.
     sys.addaudithook(hear)
     try:
         yield found

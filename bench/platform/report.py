@@ -1,4 +1,4 @@
-"""What the runs found about the platform's client, as a table for people and as JSON for machines."""
+"""Reports the results about the platform's client, as a table for people and as JSON for machines."""
 
 from statistics import median
 from typing import Any
@@ -10,7 +10,7 @@ COLUMNS = ("id from", "discovery", "p50", "x without", "spread")
 
 
 def table(measured: PlatformMeasured) -> str:
-    """A ratio is to our client without the header; that of itself, once more, is the noise."""
+    """Each ratio is relative to our client without the header; the ratio of that client to itself is the noise."""
     rows = [COLUMNS, *(_row(measured, source, way) for source in Source for way in Way)]
     widths = [max(len(row[index]) for row in rows) for index in range(len(COLUMNS))]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)

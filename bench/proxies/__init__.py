@@ -1,1 +1,1 @@
-"""What a call of a tool costs through a proxy: Frontdesk's `call_tool`, mcp-proxy and ContextForge, next to none."""
+"""Measures the cost of a tool call through a proxy: Frontdesk's `call_tool`, mcp-proxy, ContextForge, and no proxy."""

@@ -1,4 +1,4 @@
-"""ContextForge set up for speed: as its tuning guide says, and without what a single caller has no use for."""
+"""Runs ContextForge set up for speed: by its tuning guide, and without features that a single caller does not need."""
 
 import json
 import secrets
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ADMINISTRATOR = "admin@example.com"
 REGISTER_SECONDS = 60
-# It does not start with a secret that could be guessed, nor with a password that lacks a sort of characters.
+# It refuses to start with a guessable secret, or with a password that lacks one kind of characters.
 SECRET = secrets.token_urlsafe(48)
 PASSWORD = f"aA1-{secrets.token_urlsafe(12)}"
 
@@ -19,15 +19,15 @@ def variables(folder: Path) -> Mapping[str, str]:
         "CACHE_TYPE": "memory",
         "ENVIRONMENT": "production",
         "LOG_LEVEL": "ERROR",
-        # Kept sessions: without one it connects to the upstream anew for each call, at eight times the cost.
+        # Kept sessions: without them it connects to the upstream for each call, at eight times the cost.
         "USE_STATEFUL_SESSIONS": "true",
-        # More calls a minute than it allows.
+        # Its default limit allows fewer calls a minute.
         "RATE_LIMITING_ENABLED": "false",
         "MCPGATEWAY_UI_ENABLED": "false",
         "MCPGATEWAY_ADMIN_API_ENABLED": "false",
         "PLUGINS_ENABLED": "false",
         "SSRF_ALLOW_LOCALHOST": "true",
-        # Nobody signs in: every caller is believed.
+        # No sign-in: it trusts every caller.
         "AUTH_REQUIRED": "false",
         "MCP_REQUIRE_AUTH": "false",
         "MCP_CLIENT_AUTH_ENABLED": "false",
@@ -43,13 +43,13 @@ def variables(folder: Path) -> Mapping[str, str]:
 
 
 def register(port: int, name: str, url: str) -> None:
-    """Make the upstream known; its tools are there when this returns."""
+    """Register the upstream; its tools are available when this returns."""
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/gateways",
         data=json.dumps({"name": name, "url": url, "transport": "STREAMABLEHTTP"}).encode(),
         headers={"Content-Type": "application/json", "X-Authenticated-User": ADMINISTRATOR},
     )
-    # An answer other than 200 raises, as an OSError.
+    # An answer other than 200 raises an OSError.
     urllib.request.urlopen(request, timeout=REGISTER_SECONDS).close()
 
 

@@ -1,4 +1,4 @@
-"""The requests that a caller sends along a way, as ready-made bytes."""
+"""The requests that a caller sends along a way, as prepared bytes."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.wire import AGENT, TEXT, Era, exchange
 
-# mcp-proxy and ContextForge know none that is newer.
+# mcp-proxy and ContextForge support no newer version.
 ERA = Era.HANDSHAKE
 SESSION = re.compile(rb"\r\nmcp-session-id: *([^\r]+)\r\n", re.IGNORECASE)
 ARGUMENTS = {"text": TEXT}
@@ -21,7 +21,7 @@ def call(port: int, tool: str, arguments: Mapping[str, Any], session: str | None
 
 
 def shake_hands(connection: socket, port: int) -> str | None:
-    """Introduce the caller; the session to name from then on, where the server keeps one."""
+    """Send the handshake; returns the session id for later requests, if the server keeps sessions."""
     about = {"protocolVersion": ERA.value, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
     hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": about}
     found = SESSION.search(exchange(connection, _post(port, hello, None)))
@@ -33,7 +33,7 @@ def shake_hands(connection: socket, port: int) -> str | None:
 
 
 def says_it_back(answer: bytes) -> bool:
-    """Whether the tool did what it is for."""
+    """Whether the tool returned the expected answer."""
     result: dict[str, Any] = json.loads(answer.partition(b"\r\n\r\n")[2]).get("result", {})
     return not result.get("isError") and TEXT in json.dumps(result.get("content"))
 

@@ -20,7 +20,7 @@ LIMIT_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What a call cost in one round: CPU of the upstream and of each proxy, and the time until the answer."""
+    """The cost of a call in one round: CPU of the upstream and of each proxy, and the time until the answer."""
 
     upstream_us: float
     proxies_us: tuple[float, ...]
@@ -34,7 +34,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class ProxiesMeasured:
-    """Every passage of a way, in the order of the rounds, and the memory of its proxies at the end."""
+    """Every round of a way, and the memory of its proxies at the end."""
 
     passages: dict[Way, list[Passage]]
     resident: dict[Way, int]
@@ -46,17 +46,17 @@ class ProxiesMeasured:
         return statistics.median(passage.latency_us for passage in self.passages[way])
 
     def added_us(self, way: Way) -> list[float]:
-        """CPU beyond the direct call, round by round: what a proxy spends, and makes the upstream spend."""
+        """CPU beyond the direct call, round by round: what a proxy spends, and what it makes the upstream spend."""
         pairs = zip(self.passages[way], self.passages[Way.DIRECT], strict=True)
         return [through.cpu_us - direct.cpu_us for through, direct in pairs]
 
     def first_proxy_us(self, way: Way) -> list[float]:
-        """CPU of the process alone that takes the call."""
+        """CPU of the one process that receives the call."""
         return [passage.proxies_us[0] for passage in self.passages[way]]
 
 
 def measure_proxies(effort: Effort, folder: Path, ways: Sequence[Way] = tuple(Way)) -> ProxiesMeasured:
-    """All ways stand side by side, and each round takes all of them."""
+    """Run all ways side by side; each round uses all of them."""
     until = time.monotonic() + LIMIT_SECONDS
     passages: dict[Way, list[Passage]] = defaultdict(list)
     with ExitStack() as stack:
@@ -74,7 +74,7 @@ def measure_proxies(effort: Effort, folder: Path, ways: Sequence[Way] = tuple(Wa
 
 
 def _round(ways: Sequence[Open], effort: Effort) -> Iterator[tuple[Way, Passage]]:
-    """Take the ways by turns, a slice of calls each, so that they share whatever else the machine is doing."""
+    """Use the ways by turns, a slice of calls each, so that other load on the machine affects all of them."""
     with ExitStack() as stack:
         lines = [_Line(way, stack.enter_context(connected(way.port))) for way in ways]
         for line in lines:
@@ -93,7 +93,7 @@ def _round(ways: Sequence[Open], effort: Effort) -> Iterator[tuple[Way, Passage]
 
 @dataclass(frozen=True, slots=True)
 class _Stand:
-    """The clocks at one moment, in seconds: of the wall, and of each process on a way."""
+    """The clocks at one moment, in seconds: wall time, and the CPU of each process on a way."""
 
     wall: float
     cpu: tuple[float, ...]
@@ -104,7 +104,7 @@ class _Stand:
 
 
 def _spent(idle: _Stand, start: _Stand, end: _Stand) -> list[float]:
-    """CPU seconds of each process from start to end, beyond what it spends at rest."""
+    """CPU seconds of each process from start to end, minus what it spends when idle."""
     at_rest, busy = start.wall - idle.wall, end.wall - start.wall
     clocks = zip(idle.cpu, start.cpu, end.cpu, strict=True)
     return [last - first - (first - before) / at_rest * busy for before, first, last in clocks]
@@ -128,7 +128,7 @@ class _Line:
 
 
 def _check_journal(folder: Path, calls: int) -> None:
-    """A desk that was measured without writing its journal was not measured as it runs."""
+    """Fail if Frontdesk did not write its journal: then it was not measured as it really runs."""
     with closing(sqlite3.connect(folder / Way.DESK / "data" / "frontdesk.db")) as database:
         wanted = "SELECT count(*) FROM journal WHERE action = ? AND outcome = 'ok' AND agent_id = ?"
         (written,) = database.execute(wanted, (CALL_TOOL, AGENT)).fetchone()

@@ -1,4 +1,4 @@
-"""Starts the programs on the way of a call, waits until they are ready, reads what they cost, and stops them."""
+"""Starts the programs between caller and upstream, waits until they are ready, reads what they cost, stops them."""
 
 import os
 import re
@@ -15,29 +15,29 @@ import psutil
 
 from bench.processes import KEPT_VARIABLES, ROOT, STOP_SECONDS
 
-# ContextForge makes its database first, which takes half a minute on a busy machine.
+# ContextForge creates its database first, which takes half a minute on a busy machine.
 START_SECONDS = 120
 LOOK_SECONDS = 0.1
 REST_SECONDS = 1.0
-# A server that spends more than this part of a core has not finished its start.
+# A server that uses more than this share of a core has not finished its start.
 AT_REST = 0.05
 OPEN = re.compile(r"is open: http://127\.0\.0\.1:(\d+)/")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A process that runs, and the file that its output goes to."""
+    """A running process, and the file with its output."""
 
     process: subprocess.Popen[bytes]
     log: Path
 
     def pids(self) -> tuple[int, ...]:
-        """The process, then those that it started."""
+        """The process, then the processes that it started."""
         children = psutil.Process(self.process.pid).children(recursive=True)
         return (self.process.pid, *(child.pid for child in children))
 
     def wait_while(self, obstacle: Callable[[], str | None]) -> None:
-        """Until there is none, for so long as a start may take."""
+        """Wait until there are none, at most as long as a start may take."""
         found: str | None = "it ended"
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until and self.process.poll() is None:
@@ -47,7 +47,7 @@ class Program:
         raise RuntimeError(f"{self.log.stem} is not ready: {found}\n{self.log.read_text()[-2000:]}")
 
     def said_port(self) -> int:
-        """The port that it says it opened."""
+        """The port that the program printed."""
         self.wait_while(lambda: None if OPEN.search(self.log.read_text()) else "it did not say that it is open")
         return int(OPEN.findall(self.log.read_text())[0])
 
@@ -55,7 +55,7 @@ class Program:
         self.wait_while(lambda: None if _listens(port) else f"port {port} is closed")
 
     def wait_for_rest(self) -> None:
-        """Until what a program does after its start is done, so that no call is charged with it."""
+        """Wait until a program's work after its start is done, so that it is not counted as a call's cost."""
         self.wait_while(lambda: None if self._share_of_a_core() < AT_REST else "it is busy with something")
 
     def _share_of_a_core(self) -> float:
@@ -81,7 +81,7 @@ def started(name: str, command: Sequence[str], folder: Path, variables: Mapping[
 
 
 def installed(environment: str, command: str) -> str:
-    """A command of one of the environments that hold what Frontdesk is measured against."""
+    """A command from one of the environments of the programs that Frontdesk is measured against."""
     path = ROOT / ".venvs" / environment / "bin" / command
     if not path.exists():
         raise RuntimeError(f"{path.relative_to(ROOT)} is missing; ./dev bench installs it")
@@ -115,7 +115,7 @@ def _listens(port: int) -> bool:
 
 
 def _stop(program: Program) -> None:
-    """The program, and whatever it leaves behind of those it started."""
+    """Stop the program and all processes that it started."""
     if program.process.poll() is not None:
         return
     processes = [psutil.Process(pid) for pid in program.pids()]

@@ -1,4 +1,4 @@
-"""What the proxies cost, as a table for people and as JSON for machines."""
+"""Reports what the proxies cost, as a table for people and as JSON for machines."""
 
 import statistics
 from dataclasses import asdict
@@ -24,7 +24,7 @@ def table(measured: ProxiesMeasured) -> str:
 
 
 def document(measured: ProxiesMeasured) -> dict[str, Any]:
-    """Every passage of every way."""
+    """Every round of every way."""
     return {"ways": [_way(measured, way) for way in measured.passages]}
 
 
@@ -53,7 +53,7 @@ def _row(measured: ProxiesMeasured, way: Way) -> tuple[str, ...]:
 
 
 def _in_proxies(passages: list[Passage]) -> str:
-    """What each process of a chain takes, in the order in which a call gets to them."""
+    """The cost of each process of a chain, in the order in which a call reaches them."""
     each = zip(*(passage.proxies_us for passage in passages), strict=True)
     return " + ".join(_ms(statistics.median(costs)) for costs in each) or "-"
 

@@ -1,4 +1,4 @@
-"""The ways of a call to an upstream with 1,000 tools: directly, or through a proxy that is set up to do it cheaply."""
+"""The ways of a call to an upstream with 1,000 tools: directly, or through a proxy that is set up to be cheap."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ CALL_TOOL = "call_tool"
 
 
 class Way(StrEnum):
-    """How a call gets to the upstream."""
+    """How a call reaches the upstream."""
 
     DIRECT = "direct"
     MCP_PROXY = "mcp-proxy"
@@ -31,7 +31,7 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A way that is ready: where to call, with which bytes, and the processes of the upstream and of the proxy."""
+    """A way that is ready: the address, the bytes of a request, and the processes of the upstream and of the proxy."""
 
     way: Way
     port: int
@@ -44,13 +44,13 @@ class Open:
         return (self.upstream, *self.proxies)
 
     def resident_bytes(self) -> int:
-        """Memory of the proxy; the upstream's, where there is none."""
+        """Memory of the proxy, or of the upstream where there is no proxy."""
         return sum(map(resident_bytes, self.proxies or (self.upstream,)))
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy that listens, and how the upstream's tool is called there."""
+    """A listening proxy, and the name that the upstream's tool has there."""
 
     program: Program
     port: int
@@ -60,7 +60,7 @@ class Proxy:
 
 @contextmanager
 def opened(way: Way, folder: Path) -> Generator[Open]:
-    """Each way ends at an upstream of its own, so that what a proxy asks of it is told apart."""
+    """Each way has an upstream of its own, so that the requests of the proxies stay separate."""
     with ExitStack() as stack:
         upstream = stack.enter_context(_upstream(way, folder))
         port = upstream.said_port()
@@ -75,7 +75,7 @@ def opened(way: Way, folder: Path) -> Generator[Open]:
 
 
 def _ready_call(proxy: Proxy) -> bytes:
-    """The call, once it is answered with what it says: a proxy may still be asking the upstream what it has."""
+    """Call until the answer is right: a proxy may still be fetching the upstream's tools."""
     with connected(proxy.port) as connection:
         session = frames.shake_hands(connection, proxy.port)
     call = frames.call(proxy.port, proxy.tool, proxy.arguments, session)
@@ -109,7 +109,7 @@ def _desk(folder: Path, upstream: str) -> Generator[Proxy]:
 
 @contextmanager
 def _mcp_proxy(folder: Path, upstream: str) -> Generator[Proxy]:
-    """It passes HTTP on to stdio, or stdio on to HTTP, so it takes two of it to get from HTTP to HTTP."""
+    """mcp-proxy translates HTTP to stdio or stdio to HTTP, so HTTP to HTTP takes two of them."""
     command = [installed("mcp-proxy", "mcp-proxy"), "--log-level", "WARNING"]
     port = free_port()
     chain = [*command, "--port", str(port), "--", *command, "--transport", "streamablehttp", upstream]

@@ -1,1 +1,1 @@
-"""How well tools are found, before any use and after some, how fast, and in how much memory."""
+"""Measures how well tools are found, before and after some use, how fast, and in how much memory."""

@@ -1,4 +1,4 @@
-"""The claims about finding tools: what must be more is held against that as a ratio, which must not reach 1."""
+"""The claims about finding tools: for a value that must be larger, the claim is an inverse ratio below 1."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The public sets of tools and questions that search is judged by. They lie beside the repository, never in it."""
+"""Reads the public sets of tools and questions that judge the search. They lie beside the repository, never in it."""
 
 import gzip
 import json
@@ -15,16 +15,16 @@ from frontdesk.tools.index_segments import ToolDocument
 from frontdesk.tools.model import tool_text
 
 SHARED = ROOT.parent / "shared" / "data"
-# Another part of these was trained on.
+# Another part of these sets was used for training.
 SEEN = ("metatool", "metatool_multi", "sealtools")
 SETS = (*UNSEEN, *SEEN)
-# With questions enough to play the past of others.
+# These have enough questions to serve as past use.
 USED = ("metatool", "toollens")
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as a set describes it; `parameters` says something of each by its name."""
+    """A tool as a set describes it; `parameters` has a description of each by its name."""
 
     id: str
     server: str
@@ -50,7 +50,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What somebody wants done, and the ids of the tools that do it."""
+    """A wish in somebody's words, and the ids of the tools that fulfil it."""
 
     text: str
     right: tuple[str, ...]
@@ -58,7 +58,7 @@ class Question:
 
 @dataclass(frozen=True)
 class RetrievalSet:
-    """Tools with the questions to judge by, and those that were asked before."""
+    """Tools with the questions to judge by, and the questions of past use."""
 
     name: str
     tools: Sequence[Tool]
@@ -86,7 +86,7 @@ def read_set(name: str, at_most: int | None = None) -> RetrievalSet:
 
 
 def chatter(at_most: int) -> list[str]:
-    """Questions about people's lives that no tool answers: LoCoMo's."""
+    """Questions about people's lives that no tool answers, from LoCoMo."""
     path = SHARED / "locomo" / "locomo10.json.gz"
     talks: list[Any] = json.loads(gzip.decompress(_there(path).read_bytes()))
     asked: list[str] = [about["question"] for talk in talks for about in talk["qa"]]

@@ -1,4 +1,4 @@
-"""Frontdesk's search as a program: made-up tools from disk, then a question a line; says what each cost."""
+"""Frontdesk's search as a program: reads invented tools from disk, then a question a line; prints each one's cost."""
 
 import importlib
 import json
@@ -14,7 +14,7 @@ from frontdesk.tools.index_segments import IndexQuery
 
 
 def main(tools: str, vectors: str) -> None:
-    # With all of Frontdesk loaded, its memory is that of a process that serves.
+    # It loads all of Frontdesk, so that its memory is comparable to a serving process.
     importlib.import_module("frontdesk.interfaces.http.application")
     index, model = ToolIndex(), MiniLmModel(MODEL_FOLDER)
     for docs, rows in chunks(Files(Path(tools), Path(vectors))):
@@ -26,7 +26,7 @@ def main(tools: str, vectors: str) -> None:
 
 
 def _asked(index: ToolIndex, model: MiniLmModel, question: str) -> dict[str, float]:
-    """CPU milliseconds of one embedding of the question, of all that search asks for, and of the search itself."""
+    """CPU milliseconds of one embedding of the question, of everything that search embeds, and of the search itself."""
     clock = [time.process_time_ns()]
     model.vectors([question])
     clock.append(time.process_time_ns())

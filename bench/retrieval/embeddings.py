@@ -1,4 +1,4 @@
-"""Vectors of texts by a model in the form that ships, kept on disk: to make them takes minutes."""
+"""Computes vectors of texts with a model in its shipped form, and keeps them on disk, since that takes minutes."""
 
 import hashlib
 import sys
@@ -17,14 +17,14 @@ KEPT = ROOT / ".build" / "bench" / "vectors"
 SHIPPED = MODEL_FOLDER
 UNTUNED = ROOT / ".build" / "bench" / "untuned"
 PIECE = 64
-# So many at a time are made before they are written down: a bench that is stopped goes on where it was.
+# It writes after each batch of this size: a stopped bench continues where it was.
 BATCH = 4096
 
 Floats = NDArray[np.float32]
 
 
 class Embeddings:
-    """The vectors of one model. A text is known by its digest, a model by that of its file."""
+    """The vectors of one model. The digest of a text, and of the model's file, is the key."""
 
     def __init__(self, folder: Path) -> None:
         if not (folder / "model.onnx").is_file():
@@ -48,7 +48,7 @@ class Embeddings:
         return np.stack([self._known[digest] for digest in digests]).astype(np.float32)
 
     def _make(self, wanted: dict[str, str]) -> None:
-        # Those of like length together, so that the threads end at about the same time.
+        # Texts of similar length together, so that the threads end at about the same time.
         order = sorted(wanted, key=lambda digest: len(wanted[digest]))
         for start in range(0, len(order), BATCH):
             batch = order[start : start + BATCH]

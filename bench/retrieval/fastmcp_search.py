@@ -1,4 +1,4 @@
-"""FastMCP's own BM25 search as a program: tools in one line, then a question a line; runs in the peers' environment."""
+"""Runs FastMCP's BM25 search in the peers' environment: reads tools in one line, then a question a line."""
 
 import asyncio
 import importlib
@@ -13,7 +13,7 @@ DEPTH = 10
 
 
 def main() -> None:
-    # It has a paragraph to say about each name that it would have written otherwise.
+    # It logs a paragraph about each name that does not follow its recommendation.
     logging.disable(logging.WARNING)
     transforms = importlib.import_module("fastmcp.server.transforms.search")
     tool_class = importlib.import_module("fastmcp.tools.base").Tool

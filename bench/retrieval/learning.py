@@ -1,7 +1,7 @@
-"""What past use does: the questions of others, and the tools that answered them, are remembered before each is asked.
+"""Simulates past use: the search remembers the questions of others, and their tools, before each question.
 
-Of each tool so many past questions are taken, and each speaks for every tool that answered it. What is nearly the
-question that is asked is hidden, so that nothing is found by having been asked before.
+It takes this many past questions of each tool, and each counts for every tool that answered it. It hides past
+questions that are nearly equal to the current one, so that no result comes from the question itself.
 """
 
 import re
@@ -21,14 +21,14 @@ from frontdesk.tools.learning_store import LearnedUses
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NEARLY_THE_SAME = 0.95
 SEED = 1
-# More than speak: the others are passed on only to be passed over.
+# More than the search uses: it skips the others.
 SPEAKING = 5 * NEAREST_USES
 
 Floats: TypeAlias = NDArray[np.float32]
 
 
 def taught(one: RetrievalSet, model: Embeddings, uses_each: int) -> list[Mapping[str, float]]:
-    """For each question of the set, what the past says about it."""
+    """For each question of the set, the past uses that the search gets."""
     before = _past(one, uses_each)
     rows = [(question, tool_id) for question in before for tool_id in question.right]
     vectors = model.of([question.text for question, _ in rows])
@@ -45,7 +45,7 @@ def taught(one: RetrievalSet, model: Embeddings, uses_each: int) -> list[Mapping
 
 
 def _past(one: RetrievalSet, uses_each: int) -> Sequence[Question]:
-    """So many questions of each tool, each question once."""
+    """This many questions of each tool, each question once."""
     of_tool: defaultdict[str, list[Question]] = defaultdict(list)
     for question in one.past:
         for tool_id in question.right:

@@ -1,4 +1,4 @@
-"""As many tools as wanted, made from those of the sets: the words of some are changed for words of others."""
+"""Makes any number of tools from those of the sets: it replaces some words with words of other tools."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from frontdesk.embedding.builtin import DIMENSIONS
 from frontdesk.tools.index_segments import ToolDocument
 
 SERVERS = 300
-# The share of a description's words that are changed, and how far a vector is moved from its tool's.
+# The share of a description's words that change, and how far a vector moves from its tool's vector.
 CHANGED, MOVED = 0.3, 0.6
 SEED = 1
 CHUNK = 1000
@@ -24,14 +24,14 @@ PACKED = np.dtype(np.float16)
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Made-up tools on disk, a line each, and their vectors: a process that reads them holds nothing else of them."""
+    """Invented tools on disk, one a line, and their vectors: a process that reads them holds nothing else of them."""
 
     tools: Path
     vectors: Path
 
 
 def made_up(count: int, known: Sequence[Tool]) -> list[Tool]:
-    """The sets' own tools first, then ones like them."""
+    """The sets' own tools first, then similar ones."""
     random = Random(SEED)
     words = sorted({word for tool in known for word in tool.description.split() if word.isalpha()})
     return [_like(known[number % len(known)], number, len(known), words, random) for number in range(count)]
@@ -62,7 +62,7 @@ def write(folder: Path, tools: Sequence[Tool], known: Sequence[Tool], model: Emb
 
 
 def chunks(files: Files) -> Iterator[tuple[list[ToolDocument], NDArray[np.float32]]]:
-    """The tools with their vectors, some at a time, as a catalogue hands them to search."""
+    """The tools with their vectors in batches, as a catalogue passes them to search."""
     docs: list[ToolDocument] = []
     with files.tools.open() as lines, files.vectors.open("rb") as vectors:
         for line in lines:

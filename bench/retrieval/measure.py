@@ -1,4 +1,4 @@
-"""Both halves of the measuring: how well tools are found, and what that costs."""
+"""Runs both measurements of tools: how well a search finds them, and what a search costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from bench.retrieval.speed import SizeMeasured, measure_speed
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Questions of each set: to judge by (None: all of them), and to time."""
+    """The questions of each set: to judge by (None: all), and to time."""
 
     judged: int | None
     timed: int
@@ -22,14 +22,14 @@ QUICK = Effort(judged=100, timed=4)
 
 @dataclass(frozen=True, slots=True)
 class RetrievalMeasured:
-    """What was found; a half that was not asked for is empty."""
+    """The results; a half that was not requested is empty."""
 
     quality: QualityMeasured | None
     speed: Mapping[int, SizeMeasured]
 
 
 def measure_retrieval(effort: Effort, folder: Path, only: str | None = None) -> RetrievalMeasured:
-    """`only` "quality" or "speed"; what is written to be read by other processes goes below `folder`."""
+    """`only` is "quality" or "speed"; files for other processes are written below `folder`."""
     quality = None if only == "speed" else measure_quality(effort.judged)
     speed = {} if only == "quality" else measure_speed(folder, effort.timed)
     return RetrievalMeasured(quality, speed)

@@ -1,4 +1,4 @@
-"""The ways to find tools that are compared: each puts the tools of a set in order for each of its questions."""
+"""The compared ways to find tools: each ranks the tools of a set for each of its questions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from frontdesk.tools.index import ToolIndex
 from frontdesk.tools.index_segments import IndexQuery
 
 DEPTH = 10
-# The share of meaning in the plain mix.
+# The weight of the meaning in the plain mix.
 MEANING = 0.7
 
 Ranking: TypeAlias = Sequence[str]
@@ -26,7 +26,7 @@ Past: TypeAlias = Sequence[Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """The yardsticks: BM25F as it is usually set up, an untuned model, and both mixed after each was put on 0 to 1."""
+    """The baselines: BM25F with the usual parameters, an untuned model, and both mixed after scaling each to 0 to 1."""
 
     words: list[Ranking]
     meaning: list[Ranking]
@@ -52,7 +52,7 @@ def _best(one: RetrievalSet, scores: Floats) -> Ranking:
 
 
 class Shipped:
-    """Search as it ships, over one set's tools; without a model it goes by words."""
+    """Search as it ships, over one set's tools; without a model it searches by words."""
 
     def __init__(self, one: RetrievalSet, model: Embeddings | None) -> None:
         self._set = one
@@ -63,7 +63,7 @@ class Shipped:
             self._index.set_vectors(one.ids, model.of([tool.text for tool in one.tools]))
 
     def rankings(self, past: Past | None = None) -> list[Ranking]:
-        """For each of the set's questions; `past` says what use taught about each."""
+        """For each of the set's questions; `past` is what use taught about each."""
         texts = [question.text for question in self._set.questions]
         none: Past = [{} for _ in texts]
         asked = zip(texts, self.vectors(texts), past or none, strict=True)
@@ -71,13 +71,13 @@ class Shipped:
         return [[hit.id for hit in hits] for hits in found]
 
     def best_scores(self, texts: Sequence[str]) -> list[float]:
-        """How high the best tool for each text scores."""
+        """The score of the best tool for each text."""
         asked = zip(texts, self.vectors(texts), strict=True)
         found = (self._index.search(IndexQuery(text, vectors, 1)) for text, vectors in asked)
         return [hits[0].score if hits else 0.0 for hits in found]
 
     def vectors(self, texts: Sequence[str]) -> list[Floats | None]:
-        """Each text as one row, and its clauses as the next."""
+        """Each text as one row, and its clauses as the next rows."""
         if self._model is None:
             return [None] * len(texts)
         parts = [split_clauses(text) for text in texts]

@@ -1,4 +1,4 @@
-"""Asks FastMCP's search, which runs beside in an environment of its own."""
+"""Queries FastMCP's search, which runs in an environment of its own."""
 
 import json
 import re
@@ -13,13 +13,13 @@ from bench.processes import PEERS_PYTHON, ROOT
 from bench.retrieval.data import Tool
 
 STOP_SECONDS = 15
-# What a tool's name should not hold; its search takes the place of one for the end of a word, as it would the other.
+# Characters that a tool's name should not contain; FastMCP's search splits words at the replacement as well.
 OTHER = re.compile(r"[^\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The ids it found, the best first, and what that cost."""
+    """The ids that it found, best first, and the cost."""
 
     ids: Sequence[str]
     cpu_ms: float
@@ -27,7 +27,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """FastMCP with some tools, ready to be asked."""
+    """FastMCP with some tools, ready for questions."""
 
     questions: IO[str]
     answers: IO[str]
@@ -71,7 +71,7 @@ def _ended(process: subprocess.Popen[str]) -> None:
 
 
 def _names(tools: Sequence[Tool]) -> list[str]:
-    """As FastMCP names the tools of servers it is put before: the server's name comes first; no two are alike."""
+    """The name that FastMCP gives to a proxied server's tool: the server's name comes first; all names differ."""
     found: list[str] = []
     seen: Counter[str] = Counter()
     for tool in tools:

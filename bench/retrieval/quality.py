@@ -1,4 +1,4 @@
-"""How well each way finds the tools of every set, before any use, and ours after some."""
+"""Measures how well each way finds the tools of every set, before any use, and ours after some use."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ CHATTER = 300
 
 @dataclass(frozen=True, slots=True)
 class QualityMeasured:
-    """By way and set. `told_apart`: how surely the score tells a set's questions from those that no tool answers."""
+    """By way and set. `told_apart`: how well the score separates a set's questions from those that no tool answers."""
 
     found: Mapping[str, Mapping[str, RankingQuality]]
     told_apart: Mapping[str, float]

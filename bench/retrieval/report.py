@@ -1,4 +1,4 @@
-"""What the runs found about finding tools, as tables for people and as JSON for machines."""
+"""Reports the results about finding tools, as tables for people and as JSON for machines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -20,7 +20,7 @@ def table(measured: RetrievalMeasured) -> str:
 
 
 def _quality_table(measured: QualityMeasured) -> str:
-    """NDCG@10 by set and in the mean; the other measures in the mean of the sets that a way was tried on."""
+    """NDCG@10 by set and in the mean; the other measures in the mean of the sets of each way."""
     head = ("NDCG@10", *SETS, "mean", "unseen", "Recall@1", "Recall@5", "Recall@10", "MRR")
     apart = [f"{measured.told_apart[name]:.3f}" for name in SETS]
     last = [
@@ -45,7 +45,7 @@ def _quality_row(way: str, found: Mapping[str, RankingQuality]) -> tuple[str, ..
 
 
 def _speed_table(measured: Mapping[int, SizeMeasured]) -> str:
-    """CPU by question, in the middle; `1 in 10` is what one question in ten costs more than."""
+    """CPU by question, median; one question in ten costs more than `1 in 10`."""
     head = (
         "tools",
         "CPU/search",

@@ -1,4 +1,4 @@
-"""What a search costs among 1,000, 10,000 and 100,000 tools, embedding included, next to FastMCP's in turns with it."""
+"""Measures a search among 1,000, 10,000 and 100,000 tools, embedding included, next to FastMCP's by turns."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ from bench.retrieval.peer import peer
 SIZES = (1_000, 10_000, 100_000)
 STOP_SECONDS = 15
 WARM_UP = 3
-# FastMCP goes over every tool for every question: of so many tools it is asked fewer.
+# FastMCP reads every tool for every question: at this many tools it gets fewer questions.
 PEER_TOOLS = 1_000_000
 
 
@@ -45,7 +45,7 @@ class SizeMeasured:
 
     @property
     def tenth_ms(self) -> float:
-        """What one question in ten costs more than."""
+        """One question in ten costs more than this."""
         return quantiles(self.whole, n=10)[-1]
 
     @property
@@ -58,7 +58,7 @@ class SizeMeasured:
 
 
 def measure_speed(folder: Path, questions_each: int) -> dict[int, SizeMeasured]:
-    """So many questions of each set, at each size."""
+    """This many questions of each set, at each size."""
     sets = [read_set(name, questions_each) for name in SETS]
     known = [tool for one in sets if one.name != "metatool_multi" for tool in one.tools]
     asked = [question.text for one in sets for question in one.questions]

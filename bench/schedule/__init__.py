@@ -1,1 +1,1 @@
-"""How many due prompts a second the schedule hands over, how late, and what it costs to wait, beside its peers."""
+"""Measures how many due prompts a second the schedule delivers, how late, and what waiting costs, beside its peers."""

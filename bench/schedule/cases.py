@@ -1,4 +1,4 @@
-"""What is measured: an engine on a database with so many schedules and workers, some of which fall due at once."""
+"""A measured case: an engine on a database with a number of schedules and workers; some schedules fall due at once."""
 
 import json
 import sys
@@ -20,15 +20,15 @@ from bench.schedule.programs import Program, started
 PEERS_PYTHON = str(ROOT / ".venvs" / "schedulers" / "bin" / "python")
 LOOK_SECONDS = 0.05
 ANSWER_SECONDS = 30
-# From the moment it is chosen until a table holds it and every worker is at rest; more of it where that was too late.
+# From the choice of the time until a table has it and every worker is idle; more where that was too late.
 LEADS_US = (2_000_000, 6_000_000, 15_000_000)
-# Workers that were told to begin later than this are still busy with their start when the prompts fall due.
+# Workers that get the signal to begin later than this are still starting when the prompts fall due.
 LEAST_LEAD_US = 400_000
 JUST_BEFORE_US = 20_000
 
 
 class Engine(StrEnum):
-    """Whose scheduler."""
+    """The scheduler."""
 
     DESK = "Frontdesk"
     APSCHEDULER = "APScheduler"
@@ -37,7 +37,7 @@ class Engine(StrEnum):
 
 
 class Store(StrEnum):
-    """What keeps the schedules."""
+    """The database of the schedules."""
 
     SQLITE = "SQLite"
     POSTGRES = "PostgreSQL"
@@ -45,7 +45,7 @@ class Store(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An engine, where it keeps how many schedules, and how many processes of it work."""
+    """An engine, its database, the number of schedules, and the number of its worker processes."""
 
     engine: Engine
     store: Store
@@ -55,7 +55,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """What the receiver got of so many that were `due`: how late each was, and the CPU that all workers spent on it."""
+    """What the receiver got of the `due` prompts: how late each was, and the CPU of all workers."""
 
     due: int
     late_us: Sequence[int]
@@ -71,14 +71,14 @@ class Firing:
         return self.cpu_seconds / max(1, len(self.late_us)) * 1e6
 
     def late_ms(self, share: float) -> float | None:
-        """Of those due, this share was not later; None: so many never came."""
+        """The lateness that this share of the due prompts did not exceed; None if too many never came."""
         at = min(self.due - 1, int(share * self.due))
         return sorted(self.late_us)[at] / 1e3 if at < len(self.late_us) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Where the prompts go."""
+    """The receiver of the prompts."""
 
     port: int
 
@@ -110,7 +110,7 @@ class Table:
             self._peer("fill", self.schedules)
 
     def make_due(self, due: int, apart_us: int, lead_us: int) -> int:
-        """When the first of them is due, shortly."""
+        """When the first of them is due, soon."""
         if self.engine is not Engine.DESK:
             return int(self._peer("due", self.schedules, due, apart_us, lead_us))
         first_us = now_us() + lead_us
@@ -132,7 +132,7 @@ class Table:
 
 
 def fire(table: Table, workers: int, receiver: Receiver, due: int, limit_s: float, apart_us: int = 1) -> Firing:
-    """Let so many fall due, at once or some time apart, and wait for them until `limit_s` after the last."""
+    """Make this many due, together or some time apart, and wait for them until `limit_s` after the last."""
     for lead_us in LEADS_US:
         with ExitStack() as stack:
             programs = [_worker(stack, table, receiver, number) for number in range(workers)]
@@ -141,7 +141,7 @@ def fire(table: Table, workers: int, receiver: Receiver, due: int, limit_s: floa
                 continue
             for program in programs:
                 program.tell("go")
-            # What a start costs is no fire's.
+            # The cost of a start does not belong to any run.
             time.sleep(max(0, first_us - now_us() - JUST_BEFORE_US) / 1e6)
             before = _cpu(programs)
             receiver.wait_for(due, first_us + due * apart_us + int(limit_s * 1e6))

@@ -1,4 +1,4 @@
-"""The claims about the schedule: fires a second against the best peer of the run, lateness, and the cost of waiting."""
+"""The claims about the schedule: runs a second against the best peer, lateness, and the cost of waiting."""
 
 import statistics
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def schedule_verdicts(measured: ScheduleMeasured) -> list[Verdict]:
 
 
 def _against_peers(measured: ScheduleMeasured, case: Case) -> Verdict:
-    """What must be more is held against it as a ratio, which must not exceed 1."""
+    """For a value that must be larger, the claim is an inverse ratio that must not exceed 1."""
     peers = case.schedules if case.schedules in measured.effort.peers_sizes else measured.effort.peers_sizes[0]
     ours, best = measured.per_second(case), measured.best_peer(peers)
     rounds = tuple(TIMES_THE_PEERS * best / firing.per_second for firing in measured.firings[case])
@@ -34,7 +34,7 @@ def _against_peers(measured: ScheduleMeasured, case: Case) -> Verdict:
 
 
 def _against_helped(measured: ScheduleMeasured) -> Iterator[Verdict]:
-    """It keeps no record of what it did, and drops each job before it is run; still we are quicker."""
+    """This peer keeps no record of its work, and drops each job before it runs; we are faster anyway."""
     for schedules in measured.effort.sizes:
         ours, theirs = (Case(engine, Store.SQLITE, schedules) for engine in (Engine.DESK, Engine.APSCHEDULER_WAL))
         pairs = zip(measured.firings[theirs], measured.firings[ours], strict=True)
@@ -50,7 +50,7 @@ def _growth(measured: ScheduleMeasured, ours: list[Case]) -> Iterator[Verdict]:
             other = Case(case.engine, case.store, fewer, case.workers)
             pairs = list(zip(measured.firings[case], measured.firings[other], strict=True))
             rounds = tuple(OF_THE_FEWER * many.seconds / few.seconds for many, few in pairs)
-            # Of all rounds together: one takes two seconds, and a machine has better and worse ones.
+            # Over all rounds together: one round takes two seconds, and the speed of a machine varies.
             share = sum(few.seconds for _, few in pairs) / sum(many.seconds for many, _ in pairs)
             claim = f"{_told(case)}: at least {OF_THE_FEWER:g}x as many fires as with {fewer:,} ({share:.2f}x)"
             yield Verdict(claim, OF_THE_FEWER / share, 1.0, rounds)

@@ -1,4 +1,4 @@
-"""Frontdesk's own tables, filled with a great many schedules at once, and some of these made due."""
+"""Fills Frontdesk's own tables with very many schedules, and makes some of them due."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -33,12 +33,12 @@ UPDATE lanes SET due_us = due.at FROM unnest(%s::bigint[], %s::text[]) AS due (a
 
 
 def fill(url: str, count: int) -> None:
-    """One-time prompts that wait for their days, as many for each agent as for any other."""
+    """One-time prompts that wait for their days, the same number for each agent."""
     anyio.run(_make_tables, url)
     statements = [FILL.replace("FROM waiting", f"FROM ({waiting(count)}) AS waiting"), FILL_LANES]
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(_path(url))) as connection, connection:
-            # Otherwise its indexes go to the disk and back again and again.
+            # Otherwise SQLite writes the index pages to the disk again and again.
             connection.execute("PRAGMA cache_size = -1000000")
             for statement in statements:
                 connection.execute(statement)

@@ -1,4 +1,4 @@
-"""One worker of Frontdesk, which hands prompts to the receiver instead of an agent; it begins when told to."""
+"""Runs one worker of Frontdesk, which sends prompts to the receiver instead of an agent; it waits for a signal."""
 
 import asyncio
 import signal
@@ -27,7 +27,7 @@ async def work(url: str, port: int) -> None:
     database = await Database.open(settings(url))
     freeze_garbage()
     async with anyio.create_task_group() as tasks:
-        # Told to go, it settles what it has begun, so that the next one finds nothing left over.
+        # On the signal to stop, it settles what it has begun, so that the next worker finds nothing unfinished.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, tasks.cancel_scope.cancel)
         tasks.start_soon(Worker(database, deliver, WakeupNotifier(database), concurrency=AT_A_TIME).run)
     await database.close()

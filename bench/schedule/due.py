@@ -1,4 +1,4 @@
-"""Which of many schedules are due at once, and what each of them says: the same for Frontdesk and for its peers."""
+"""Chooses which of many schedules are due at once and their texts: the same for Frontdesk and for its peers."""
 
 import time
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 PROMPT = "Look through what came in since the last time, and tell Ada in two sentences what she should know about it."
 PER_AGENT = 10
 DAY_US = 86_400_000_000
-# Nothing of this falls due while anything is measured.
+# None of these falls due during a measurement.
 NEXT_DAYS, SPREAD_DAYS = 30, 300
 
 
 @dataclass(frozen=True, slots=True)
 class DueSet:
-    """Some of the schedules, evenly among the others, `apart_us` after one another; each is another agent's."""
+    """Some of the schedules, evenly spread, `apart_us` after one another; each has another agent."""
 
     schedules: int
     due: int
@@ -22,7 +22,7 @@ class DueSet:
         return range(0, self.schedules, self.schedules // self.due)[: self.due]
 
     def times(self, first_us: int) -> dict[int, int]:
-        """When each is due, if the first of them is at this time."""
+        """When each is due, if the first is due at this time."""
         return {number: first_us + index * self.apart_us for index, number in enumerate(self.numbers())}
 
 
@@ -31,9 +31,9 @@ def agent_of(number: int) -> str:
 
 
 def waiting(schedules: int) -> str:
-    """SQL for both databases: the number of every schedule, and when it will be due if it is not made due before.
+    """SQL for both databases: the number of every schedule, and its due time if no test changes it.
 
-    They are in no order, and a database that makes them itself is many times quicker than one that is told them.
+    They are in no order, and a database generates them many times faster than it takes them from outside.
     """
     first, spread = now_us() + NEXT_DAYS * DAY_US, SPREAD_DAYS * DAY_US
     return f"""

@@ -1,4 +1,4 @@
-"""What it costs to wait: workers with many schedules and nothing due, beside programs that only ask or sleep."""
+"""Measures what waiting costs: workers with many schedules and nothing due, beside programs that only poll or sleep."""
 
 import asyncio
 import sqlite3
@@ -35,14 +35,14 @@ ASKING = {Store.SQLITE: Floor.ASKING_SQLITE, Store.POSTGRES: Floor.ASKING_POSTGR
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Which part of a core each program took."""
+    """The share of a core that each program used."""
 
     workers: Mapping[Store, float]
     floors: Mapping[Floor, float]
 
 
 def measure_idle(urls: Mapping[Store, str], seconds: float, folder: Path) -> Idle:
-    """All at once, so that they share whatever else the machine does."""
+    """All at the same time, so that other load on the machine affects all of them."""
     with ExitStack() as stack:
         waiting = {store: [sys.executable, "-m", "bench.schedule.desk_worker", url, "0"] for store, url in urls.items()}
         asked = {floor: urls[store] for store, floor in ASKING.items()}

@@ -1,4 +1,4 @@
-"""Measures the schedulers by turns: what falls due at once, one after the other, and what waiting for it costs."""
+"""Measures the schedulers by turns: prompts due at once, prompts one after the other, and the cost of waiting."""
 
 import statistics
 import sys
@@ -15,13 +15,13 @@ from bench.schedule.cases import Case, Engine, Firing, Receiver, Store, Table, f
 from bench.schedule.idle import Idle, measure_idle
 from bench.schedule.programs import started
 
-# As a careful administrator would have it, and everything that is said to be stored is on the disk.
+# As a careful administrator would configure it: everything that is reported as stored is on the disk.
 POSTGRES = ("fsync=on", "shared_buffers=512MB", "max_wal_size=8GB", "checkpoint_timeout=30min")
 PEERS = (Engine.APSCHEDULER, Engine.PROCRASTINATE)
 PROCRASTINATE_WORKERS = 2
-# Waiting for the disk at each job, it does some 150 a second, and delivers nothing before it is through.
+# It waits for the disk at each job, does some 150 a second, and delivers nothing before it has finished.
 AS_IT_COMES_LIMIT_S = 100.0
-# As many a second as a busy installation has; each finds the worker asleep.
+# As many a second as in a busy installation; each wakes the worker.
 APART_US = 20_000
 LATE_LIMIT_S = 5.0
 DESK_LIMIT_S = 60.0
@@ -29,7 +29,7 @@ DESK_LIMIT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much to measure: `limit_s` is how long a peer is given for what is due, `spread` how many come one by one."""
+    """How much to measure: `limit_s` is how long a peer may take for the due prompts, `spread` how many come singly."""
 
     sizes: tuple[int, int]
     peers_sizes: tuple[int, ...]
@@ -47,7 +47,7 @@ QUICK = Effort((20_000, 200_000), (20_000,), 2_000, 1, (1, 2), 8.0, 200, 8.0)
 
 @dataclass(frozen=True, slots=True)
 class ScheduleMeasured:
-    """Every firing of a case, those of single prompts by database, and what waiting costs."""
+    """All runs of a case, those of single prompts by database, and the cost of waiting."""
 
     effort: Effort
     firings: Mapping[Case, Sequence[Firing]]
@@ -63,7 +63,7 @@ class ScheduleMeasured:
         return statistics.median(known) if len(known) == len(late) else None
 
     def best_peer(self, schedules: int) -> float:
-        """Fires a second of the quickest of the others as they come, with as many schedules, on either database."""
+        """Runs a second of the fastest other engine in its default setup, with as many schedules, on each database."""
         peers = [case for case in self.firings if case.engine in PEERS and case.schedules == schedules]
         return max(map(self.per_second, peers))
 
@@ -88,9 +88,9 @@ def measure_schedule(effort: Effort, folder: Path) -> ScheduleMeasured:
 
 
 def _cases(effort: Effort, *, peers: bool) -> Iterator[Case]:
-    """What is compared stands side by side: a machine is not the same one a minute later.
+    """Engines that are compared run side by side: a machine's speed changes within a minute.
 
-    The peers are met in one round: they take long, and are far behind; the one that was helped is in all.
+    The peers run in one round, since they take long and are far behind; the tuned one runs in all rounds.
     """
     for engine in (Engine.DESK, Engine.APSCHEDULER_WAL):
         for schedules in effort.sizes:
@@ -125,7 +125,7 @@ def _told(case: Case) -> str:
 
 
 class _Installation:
-    """The tables of the run, each made when it is first asked for."""
+    """The tables of the run, each created on first use."""
 
     def __init__(self, folder: Path, postgres: Postgres) -> None:
         self._folder = folder

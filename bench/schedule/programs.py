@@ -1,4 +1,4 @@
-"""Starts the programs of a measurement, speaks with them a line at a time, and stops them whatever happens."""
+"""Starts the programs of a measurement, exchanges lines with them, and stops them in every case."""
 
 import os
 import selectors
@@ -15,13 +15,13 @@ SAY_SECONDS = 120
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program that runs: it takes lines and says some, and what it complains of goes to a file."""
+    """A running program: it reads and writes lines, and its errors go to a file."""
 
     process: subprocess.Popen[str]
     log: Path
 
     def hear(self) -> str:
-        """The next line it says."""
+        """The next line that it prints."""
         assert self.process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
@@ -40,7 +40,7 @@ class Program:
 
 @contextmanager
 def started(name: str, command: Sequence[str], folder: Path) -> Generator[Program]:
-    """Run it for as long as it is wanted."""
+    """Run it until the end of the block."""
     if not Path(command[0]).exists():
         raise RuntimeError(f"{Path(command[0]).relative_to(ROOT)} is missing; ./dev bench installs it")
     kept = {variable: os.environ[variable] for variable in KEPT_VARIABLES if variable in os.environ}

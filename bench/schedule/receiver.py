@@ -1,4 +1,4 @@
-"""The receiver of prompts: takes each at once, and remembers what came when until `GET /` asks for it."""
+"""Receives prompts: accepts each immediately, and remembers the arrivals until `GET /` fetches them."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ END = b"\r\n\r\n"
 
 
 class Arrivals:
-    """What came: delivery ids, when each was due and when it was here."""
+    """The arrivals: delivery ids, when each was due and when it arrived."""
 
     def __init__(self) -> None:
         self.forget()
@@ -38,7 +38,7 @@ class Arrivals:
 
 
 class ReceiverProtocol(asyncio.Protocol):
-    """One connection, which asks one thing at a time."""
+    """One connection with one request at a time."""
 
     def __init__(self, arrivals: Arrivals) -> None:
         self._arrivals = arrivals
@@ -84,7 +84,7 @@ async def serve() -> None:
     arrivals = Arrivals()
     server = await asyncio.get_running_loop().create_server(lambda: ReceiverProtocol(arrivals), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
-    # It goes when whoever started it does.
+    # It ends with the process that started it.
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
 

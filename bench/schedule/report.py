@@ -1,4 +1,4 @@
-"""What the run found about the schedulers, as tables for people and as JSON for machines."""
+"""Reports the results about the schedulers, as tables for people and as JSON for machines."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,7 +11,7 @@ COLUMNS = ("schedules", "engine", "database", "workers", "fires/s", "spread", "l
 
 
 def table(measured: ScheduleMeasured) -> str:
-    """One line for each case: fires a second in the middle of the rounds; `late` from the time each was due."""
+    """One line for each case: the median of the runs a second; `late` counts from the time each was due."""
     cases = sorted(measured.firings, key=lambda case: case.schedules)
     return "\n\n".join([_aligned([COLUMNS, *(_row(measured, case) for case in cases)]), _lines(measured)])
 

@@ -1,4 +1,4 @@
-"""Hands a prompt to the receiver over kept-alive connections: the delivery that Frontdesk and its peers all make."""
+"""Sends a prompt to the receiver over kept-alive connections: Frontdesk and its peers all deliver this way."""
 
 import asyncio
 from collections import deque
@@ -8,13 +8,13 @@ from typing_extensions import override
 
 from bench.schedule.due import PROMPT
 
-# So many deliveries at a time, whoever makes them.
+# This many deliveries at a time, for every engine.
 AT_A_TIME = 256
 DONE = b"HTTP/1.1 204 "
 
 
 class Sender:
-    """At most so many deliveries at a time; the others wait, the first come first."""
+    """At most this many deliveries at a time; the others wait in the order of their arrival."""
 
     def __init__(self, port: int, connections: int = AT_A_TIME) -> None:
         self._port = port
@@ -24,7 +24,7 @@ class Sender:
         self._waiting: deque[asyncio.Future[_Connection]] = deque()
 
     async def send(self, delivery: str, due_us: int, prompt: str = PROMPT) -> None:
-        """Returns when the receiver has taken it."""
+        """Returns when the receiver has accepted it."""
         body = prompt.encode()
         head = f"POST /{delivery}/{due_us} HTTP/1.1\r\nHost: {self._host}\r\nContent-Length: {len(body)}\r\n\r\n"
         connection = await self._connection()
@@ -71,7 +71,7 @@ class _Connection(asyncio.Protocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        # The receiver's answer is a head of a few bytes, which comes in one piece.
+        # The receiver's answer is a head of a few bytes, which arrives in one piece.
         answer = self._answer
         if answer is None or answer.done():
             return

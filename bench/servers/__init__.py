@@ -1,1 +1,1 @@
-"""The servers that are measured, each a process of its own with the same tool to call."""
+"""The measured servers, each a process of its own with the same tool."""

@@ -1,4 +1,4 @@
-"""Frontdesk as `frontdesk up` starts it, with made-up tools next to its own."""
+"""Runs Frontdesk as `frontdesk up` starts it, with invented tools next to its own."""
 
 import functools
 import sys
@@ -31,7 +31,7 @@ async def echo(app: App, caller: Caller, said: EchoInput) -> Echo:
 
 
 def specs(count: int) -> tuple[ToolSpec, ...]:
-    """So many tools, the core among them where there is room."""
+    """This many tools, including the core tools if there is room."""
     own = CORE_TOOLS if count > len(CORE_TOOLS) else ()
     made_up = (
         ToolSpec(name=name, title=name, description="Says it back.", arguments=EchoInput, answer=Echo, run=echo)

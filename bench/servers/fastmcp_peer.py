@@ -1,6 +1,6 @@
-"""The peer: FastMCP with as many trivial tools, stateless and answering in plain JSON, its cheapest way over HTTP.
+"""Runs the peer: FastMCP with as many trivial tools, stateless and with plain JSON answers, its cheapest HTTP setup.
 
-It answers both eras so. In the newer one it lists all its tools for each call that has arguments, to compare the
+It answers both eras that way. In the newer one it lists all its tools for each call with arguments, to compare the
 `Mcp-Param-*` headers with the called tool's schema: that is why its cost there grows with the number of tools.
 """
 

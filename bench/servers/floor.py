@@ -1,4 +1,4 @@
-"""The floor: the least Starlette code that answers a `tools/call`, with nobody identified and nothing recorded."""
+"""Runs the minimal server: the least Starlette code that answers a `tools/call`, without identity and records."""
 
 import sys
 from typing import Any

@@ -1,4 +1,4 @@
-"""Serves an ASGI application with the server settings of `frontdesk up`, for those that are compared with it."""
+"""Serves an ASGI application with the server settings of `frontdesk up`, for the servers that it is compared with."""
 
 import socket
 from typing import Any
@@ -10,12 +10,12 @@ CALLED = "echo"
 
 
 def tool_names(count: int) -> list[str]:
-    """So many names; the one that gets called is registered last, where a search from the front would pay most."""
+    """This many names; the called tool is registered last, where a search from the front would cost most."""
     return [*(f"made_up_{number:04}" for number in range(1, count)), CALLED]
 
 
 def serve(asgi: Any, *, lifespan: bool) -> None:  # noqa: ANN401 - uvicorn's own type for an application
-    """Serve on a free port and say which, until killed."""
+    """Serve on a free port and print it, until killed."""
     # The protocol by name: without it asyncio leaves Nagle's algorithm on, and every answer waits 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""An MCP server whose answers have the size they are asked for, and are cut into pieces at random."""
+"""An MCP server whose answers have the requested size, and are cut into pieces at random."""
 
 import asyncio
 import hashlib
@@ -23,26 +23,26 @@ TOOL: Mapping[str, Any] = {
     },
 }
 MOST_PIECES = 40
-# So that many writes stay unsent and the event loop goes round in between, as with servers of sense.
+# So that many writes stay unsent, and the event loop runs in between, as with ordinary servers.
 REST = 0.3
-# In how many ways each answer is cut.
+# The number of different cuts of each answer.
 CUTS = 3
-# Stands for the id of a call, which takes no more room.
+# Stands for the id of a call, which is not longer.
 PLACE_OF_ID = b"##########"
 
 Framing = Literal["length", "chunked", "stream"]
 
 
 def text_of(size: int, seed: int) -> str:
-    """The text that the server answers with, which no other size or seed leads to."""
+    """The text of an answer; no other size or seed gives the same text."""
     block = hashlib.sha256(f"{size} {seed}".encode()).hexdigest()
     return (block * (size // len(block) + 1))[:size]
 
 
 class SizedServer:
-    """Speaks HTTP itself, so that each piece goes out as it was cut.
+    """Writes HTTP itself, so that each piece is sent as it was cut.
 
-    `padding`: how much longer than it needs to be the description of its tool is.
+    `padding`: the number of unnecessary characters in the description of its tool.
     """
 
     def __init__(self, padding: int = 0) -> None:
@@ -106,7 +106,7 @@ class SizedServer:
 
 
 def called(number: int, size: int, seed: int, chance: random.Random) -> Iterator[bytes | memoryview]:
-    """The pieces of the answer to a call; all but the id is kept in a few forms, for to cut 10 MB takes its time."""
+    """The pieces of the answer to a call; all but the id is cached in a few forms, because cutting 10 MB takes long."""
     kept = _kept(size, seed, chance.randrange(CUTS))
     number_said = str(number).rjust(len(PLACE_OF_ID)).encode()
     yield from cut(kept.head.replace(PLACE_OF_ID, number_said), chance)
@@ -115,7 +115,7 @@ def called(number: int, size: int, seed: int, chance: random.Random) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class CutAnswer:
-    """A whole HTTP answer: what comes up to the text, and the rest, cut."""
+    """A whole HTTP answer: the part before the text, and the rest, cut."""
 
     head: bytes
     rest: Sequence[bytes | memoryview]
@@ -123,7 +123,7 @@ class CutAnswer:
 
 @lru_cache(maxsize=1000)
 def _kept(size: int, seed: int, number: int) -> CutAnswer:
-    # Put together by hand: in JSON the text is itself, and to write down 10 MB takes its time.
+    # Built by hand: the text needs no escaping in JSON, and encoding 10 MB takes long.
     body = b'{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}' % (
         PLACE_OF_ID,
         text_of(size, seed).encode(),
@@ -151,7 +151,7 @@ def pieces(body: bytes, chance: random.Random, whole_to: int = 0) -> Sequence[by
 
 
 def cut(data: bytes, chance: random.Random, start: int = 0) -> list[memoryview]:
-    """The same bytes in as many pieces as chance has it, none empty, and none that ends before `start`."""
+    """The same bytes in a random number of pieces, none empty, and none that ends before `start`."""
     view = memoryview(data)
     most = min(len(data), MOST_PIECES)
     places = sorted({0, len(data), *(chance.randrange(start, len(data)) for _ in range(chance.randrange(most)))})

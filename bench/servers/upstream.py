@@ -1,4 +1,4 @@
-"""The MCP server behind the proxies: a bare Starlette handler, so that a call costs little there, always the same."""
+"""Runs the MCP server behind the proxies: a bare Starlette handler, so that a call has a small and constant cost."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ def listing(names: Sequence[str]) -> Mapping[str, Any]:
 
 
 def welcome(version: str) -> Mapping[str, Any]:
-    """The answer to a handshake: no session, and any version, for a call looks the same in all of them."""
+    """The answer to a handshake: no session, and any version, since a call is the same in all of them."""
     return {
         "protocolVersion": version,
         "capabilities": {"tools": {}},

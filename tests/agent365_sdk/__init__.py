@@ -1,1 +1,1 @@
-"""Our client of Agent 365 beside Microsoft's: the same calls to the same platform, compared line by line."""
+"""Compares our client of Agent 365 with Microsoft's: the same calls to the same platform."""

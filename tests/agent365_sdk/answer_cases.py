@@ -1,4 +1,4 @@
-"""Cases of answers: statuses, bodies, redirects, hang-ups and time-outs; and of chats that are sent."""
+"""Cases of answers: statuses, bodies, redirects, dropped connections and time-outs; and of sent chats."""
 
 import gzip
 from datetime import UTC, datetime, timedelta, timezone
@@ -10,7 +10,7 @@ from tests.agent365_sdk.cases import DEVELOPMENT, NONE, PRODUCTION, TYPED, Case,
 from tests.agent365_sdk.relay import Answer, HungUp, Relayed, RelayedAnswer, Silent
 from tests.agent365_sdk.request_cases import REAL
 
-# How the platform answers, and how it does not: statuses, bodies, charsets, redirects, hang-ups and time-outs.
+# Answers of the platform: statuses, bodies, charsets, redirects, dropped connections and time-outs
 
 
 MAIL = manifest({"mcpServerName": "mail"})
@@ -96,7 +96,7 @@ def redirects() -> tuple[Case, ...]:
 
 
 def again() -> tuple[Case, ...]:
-    """With the retries that ours has unless told otherwise."""
+    """With the default retries of our client."""
     shown = frozenset({"retries"})
     passing = {str(status): _fault(status, "later") for status in (429, 502, 503, 504)}
     passing["429 with a time"] = _fault(429, "later", retry_after="0")
@@ -149,7 +149,7 @@ def breaks() -> tuple[Case, ...]:
 
 
 def charsets() -> tuple[Case, ...]:
-    """What the type of an answer says of its bytes, and bytes that are not so."""
+    """Content types of answers, and bytes that do not match them."""
     good = '[{"mcpServerName": "mail", "publisher": "caf\u00e9"}]'
     bad = b'[{"mcpServerName": "mail", "publisher": "\xff"}]'
     known = {"utf-8": "utf-8", '"utf-8"': "utf-8", "latin-1": "latin-1", "utf-16": "utf-16", "": "utf-8", "x": "utf-8"}
@@ -229,7 +229,7 @@ def sizes() -> tuple[Case, ...]:
 ANSWER_CASES = (*statuses(), *redirects(), *again(), *breaks(), *charsets(), *sizes())
 
 
-# Chats: all that is looked at before one is sent, and all that one can hold.
+# Chats: everything that is checked before sending, and everything that a chat can contain
 
 
 HALF = "half a character"
@@ -284,7 +284,7 @@ def on_conversation(said: object) -> SimpleNamespace:
 
 
 def refused(name: str) -> frozenset[str]:
-    """Both send half a character, and the platform takes it from neither."""
+    """Both send half a character, and the platform rejects it from both."""
     return TYPED if name == HALF else NONE
 
 

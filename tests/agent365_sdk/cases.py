@@ -1,4 +1,4 @@
-"""What a case is, and how cases and their tokens are made."""
+"""Defines a case, and makes cases and their tokens."""
 
 import base64
 import json
@@ -9,10 +9,10 @@ from typing import Any
 
 from tests.agent365_sdk.relay import Answer, Relayed
 
-# What a case is: a call, what surrounds it, how the platform behaves, and the fixes that it must show.
+# A case: a call, its surroundings, the platform's behaviour, and the fixes that it must show
 
 
-# In an environment this stands for the address of the platform, which is known when there is one.
+# In an environment this stands for the address of the platform, which is known only at run time.
 PLATFORM = "{platform}"
 PRODUCTION: Mapping[str, str] = {"PYTHON_ENVIRONMENT": "Production", "MCP_PLATFORM_ENDPOINT": PLATFORM}
 DEVELOPMENT: Mapping[str, str] = {"MCP_PLATFORM_ENDPOINT": PLATFORM}
@@ -22,12 +22,12 @@ NONE: frozenset[str] = frozenset()
 
 
 class Refusal(Exception):
-    """What somebody's own exchange of tokens raises."""
+    """The error of a host's own token exchange."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchanging:
-    """Exchanges tokens: `gives` is the result itself, what it raises, or a function from the scope to the token."""
+    """Exchanges tokens: `gives` is the result, the error to raise, or a function from the scope to the token."""
 
     gives: Any
 
@@ -46,7 +46,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A call of `send_chat_history`; messages are made of these fields by each side's own model."""
+    """A call of `send_chat_history`; each side makes messages from these fields with its own model."""
 
     turn: object
     messages: Sequence[Mapping[str, Any]] | None = ()
@@ -55,9 +55,9 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One call, made by the SDK and by us.
+    """One call, made by the SDK and by our client.
 
-    `retries` is what ours is told: None is its default, and the SDK has none. `sends` are headers that ours must send.
+    `retries` is for our client: None is its default, and the SDK has none. `sends` are headers that ours must send.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Case:
     sends: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
 
 
-# Makes cases: what a value shows of the fixes goes with it, so that a product of values knows what it shows.
+# Makers of cases: each value carries the fixes that it shows, so that a product of values carries them too
 
 
 TYPED = frozenset({"typed-errors"})
@@ -79,7 +79,7 @@ TYPED = frozenset({"typed-errors"})
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One value of a dimension, and the fixes that it shows wherever it counts."""
+    """One value of a dimension, and the fixes that it shows whenever it has an effect."""
 
     name: str
     value: Any
@@ -98,7 +98,7 @@ def showing(fixes: str | Iterable[str], values: Mapping[str, Any]) -> tuple[Opti
 
 
 def turn(**activity: Any) -> SimpleNamespace:
-    """A turn by its attributes, as a host that is not the SDK's own would have it."""
+    """A turn by its attributes, as a host other than the SDK's own would build it."""
     return SimpleNamespace(activity=SimpleNamespace(**activity))
 
 
@@ -106,7 +106,7 @@ def manifest(*entries: object) -> bytes:
     return json.dumps({"mcpServers": entries}).encode()
 
 
-# Tokens as an issuer, or somebody who pretends to be one, would make them; nobody here checks signatures.
+# Tokens as an issuer or an impostor would make them; nothing here checks signatures
 
 
 def token(claims: object, header: object = None, signature: bytes = b"signature") -> str:

@@ -1,4 +1,4 @@
-"""The fixes, each as a rule that knows the differences it makes and no others."""
+"""The fixes, each as a rule that recognizes exactly the differences that it causes."""
 
 import base64
 import json
@@ -25,20 +25,20 @@ from tests.agent365_sdk.cases import MANIFEST, Case, Listing, Refusal
 from tests.agent365_sdk.relay import RelayedAnswer
 from tests.agent365_sdk.running import Difference, Listed, Raised, Run, Sent, differences
 
-# Both runs of one case, and what rules ask about them.
+# Both runs of one case, and helpers for the rules
 
 
 CLAIMS = ("xms_par_app_azp", "appid", "azp")
 VISIBLE = re.compile(r"[\x20-\x7e]+")
 BEARER = re.compile(r"\s*bearer\s+", re.IGNORECASE)
 LONGEST = 256
-# Where the two sides part when one of them sends nothing, or gets another answer.
+# The places where the two sides differ when one of them sends nothing, or gets another answer.
 ENDS = frozenset({"requests", "outcome", "words", "succeeded", "errors"})
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A case and what each side made of it; `platform` is where both went."""
+    """A case and the run of each side; `platform` is the address for both."""
 
     case: Case
     sdk: Run
@@ -68,7 +68,7 @@ Rule = Callable[[Pair, Difference], bool]
 
 
 def error_of(run: Run) -> BaseException | None:
-    """What a run raised, or gave as the reason of a failure."""
+    """The error that a run raised, or gave as the reason of a failure."""
     match run.outcome:
         case Raised(error=error):
             return error
@@ -88,12 +88,12 @@ def bare(token: str) -> str:
 
 
 def sendable(value: object) -> bool:
-    """Whether a header holds it as it is."""
+    """Whether a header can hold the text unchanged."""
     return isinstance(value, str) and bool(VISIBLE.fullmatch(value.strip())) and len(value.strip()) <= LONGEST
 
 
 def reached(whole: object, *path: str) -> Any:
-    """What stands at a path of attributes, or None."""
+    """The value at a path of attributes, or None."""
     for name in path:
         try:
             whole = getattr(whole, name, None)
@@ -103,7 +103,7 @@ def reached(whole: object, *path: str) -> Any:
 
 
 def sdk_id(pair: Pair) -> object:
-    """The id that the SDK finds on the turn or else in the token, usable or not."""
+    """The id that the SDK finds on the turn or otherwise in the token, usable or not."""
     call = pair.listing
     if call is None:
         return None
@@ -117,7 +117,7 @@ def sdk_id(pair: Pair) -> object:
     return next((claims[name] for name in CLAIMS if claims.get(name)), None)
 
 
-# Fixes of what becomes of an answer, or of none.
+# Fixes for answers, and for missing answers
 
 
 SHOWN = 2000
@@ -125,7 +125,7 @@ TOO_LARGE = "larger than 8 MiB"
 
 
 def timeouts(pair: Pair, found: Difference) -> bool:
-    """A time-out says that it is one, and how long was waited."""
+    """A time-out is reported as one, with how long the client waited."""
     error = error_of(pair.ours)
     exchanged = found.where in {"words", "type"} and isinstance(error_of(pair.sdk), TimeoutError) and not pair.is_chat
     waited = f"{pair.case.seconds:g} s" in words_of(pair.ours)
@@ -133,7 +133,7 @@ def timeouts(pair: Pair, found: Difference) -> bool:
 
 
 def broken_turns(pair: Pair, found: Difference) -> bool:
-    """A turn that lacks something, or raises when it is looked at, is a turn without it."""
+    """A turn that lacks something, or raises when it is read, is treated as a turn without it."""
     theirs, mine = error_of(pair.sdk), error_of(pair.ours)
     own = isinstance(theirs, AttributeError) or str(theirs).endswith("not here")
     carried_on = mine is None and len(pair.ours.requests) == 1
@@ -141,14 +141,14 @@ def broken_turns(pair: Pair, found: Difference) -> bool:
 
 
 def typed_errors(pair: Pair, found: Difference) -> bool:
-    """Each failure has a type, and all of them one above."""
+    """Each failure has a type, and all types have one base class."""
     theirs, mine = error_of(pair.sdk), error_of(pair.ours)
     anonymous = type(theirs) is Exception or pair.is_chat
     return found.where == "type" and anonymous and isinstance(mine, PlatformError) and not isinstance(mine, Refusal)
 
 
 def redacted_tokens(pair: Pair, found: Difference) -> bool:
-    """The token is not in what is raised, whoever repeats it."""
+    """No error contains the token, whoever repeats it."""
     token = pair.listing.token if pair.listing else None
     if found.where != "words" or not token or token not in str(found.sdk):
         return False
@@ -158,14 +158,14 @@ def redacted_tokens(pair: Pair, found: Difference) -> bool:
 
 
 def bounded_bodies(pair: Pair, found: Difference) -> bool:
-    """No answer is read without end, nor shown."""
+    """No answer is read without a limit, or shown whole."""
     if found.where in {"words", "message"} and TOO_LARGE not in words_of(pair.ours):
         return str(found.sdk).startswith(str(found.ours)) and str(found.ours).endswith("a" * SHOWN)
     return found.where in ENDS and TOO_LARGE in words_of(pair.ours)
 
 
 def redirects(pair: Pair, found: Difference) -> bool:
-    """Nobody is followed elsewhere."""
+    """The client follows no redirect."""
     error = error_of(pair.ours)
     stayed = isinstance(error, DiscoveryFailed | ChatHistoryRefused) and 300 <= error.status < 400
     return (
@@ -176,9 +176,9 @@ def redirects(pair: Pair, found: Difference) -> bool:
 
 
 def retries(pair: Pair, found: Difference) -> bool:
-    """What may pass is tried again, three times in all, and every time with the same request.
+    """Errors that may pass are retried, three attempts in all, each with the same request.
 
-    The HTTP client of both asks once more by itself where the platform hangs up, and so counts as one try.
+    The HTTP client of both repeats a request itself if the platform drops the connection: that is one attempt.
     """
     sent = {(request.target, request.headers) for request in pair.ours.requests}
     repeated = len(sent) == 1 and len(pair.sdk.requests) < len(pair.ours.requests) <= 3 * len(pair.sdk.requests)
@@ -186,19 +186,19 @@ def retries(pair: Pair, found: Difference) -> bool:
 
 
 def bom(pair: Pair, found: Difference) -> bool:
-    """A byte order mark is no mistake."""
+    """A byte order mark is not an error."""
     return found.where == "outcome" and "Unexpected UTF-8 BOM" in words_of(pair.sdk) and error_of(pair.ours) is None
 
 
 def charsets(pair: Pair, found: Difference) -> bool:
-    """Bytes that are not in the charset they should be in are replaced; a charset that nobody knows is UTF-8."""
+    """Bytes outside the declared charset are replaced; an unknown charset is read as UTF-8."""
     words = words_of(pair.sdk)
     lost = any(said in words for said in ("codec can't decode", "codec failed", "is not a text encoding"))
     return lost and (found.where in ENDS or found.where == "status")
 
 
 def no_compression(pair: Pair, found: Difference) -> bool:
-    """Answers are asked for as they are, and one that is compressed is told of."""
+    """The client requests uncompressed answers, and reports a compressed one."""
     packed = any(
         isinstance(it, RelayedAnswer) and ("content-encoding", "gzip") in it.headers for it in pair.case.answers
     )
@@ -221,19 +221,19 @@ ANSWER_RULES: Mapping[str, Rule] = {
 }
 
 
-# Fixes of what is sent: addresses, headers and the ids in them.
+# Fixes for requests: addresses, headers and the ids in them
 
 
 AGENT = "header x-ms-agentid"
 CORRELATION = "header x-ms-correlation-id"
-# How the SDK's library tells of a header that it cannot send.
+# How the SDK's library reports a header that it cannot send.
 CONTROL = "Forbidden control character detected in headers"
 NO_TEXT = "Cannot serialize non-str key"
 LONGEST_TOKEN = 16_384
 
 
 def endpoint(pair: Pair, found: Difference) -> bool:
-    """`MCP_PLATFORM_ENDPOINT` with slashes, spaces, nothing, or something that is no address in it."""
+    """`MCP_PLATFORM_ENDPOINT` with slashes or spaces, empty, or with something that is not an address."""
     said = pair.variable("MCP_PLATFORM_ENDPOINT")
     if said is None or said == pair.platform or (said.startswith(f"{pair.platform}/base") and not said.endswith("/")):
         return False
@@ -249,7 +249,7 @@ def endpoint(pair: Pair, found: Difference) -> bool:
 
 
 def encoded_names(pair: Pair, found: Difference) -> bool:
-    """Ids and names that would leave their part of an address; those that cannot stay in one are refused."""
+    """Ids and names that would leave their part of an address are escaped; those that cannot be are refused."""
     call = pair.listing
     if call is None:
         return False
@@ -269,7 +269,7 @@ def encoded_names(pair: Pair, found: Difference) -> bool:
 
 
 def bare_tokens(pair: Pair, found: Difference) -> bool:
-    """The word Bearer and spaces that a token brings along."""
+    """The word Bearer and spaces around a token."""
     call = pair.listing
     if call is None:
         return False
@@ -287,20 +287,20 @@ def bare_tokens(pair: Pair, found: Difference) -> bool:
 
 
 def real_activities(pair: Pair, found: Difference) -> bool:
-    """The blueprint where the host's own classes have it."""
+    """The blueprint id where the host's own classes have it."""
     call = pair.listing
     sender = reached(call and call.turn, "activity", "from_property")
     return found.where == AGENT and bool(found.ours) and found.ours == reached(sender, "agenticAppBlueprintId")
 
 
 def unusable_ids(pair: Pair, found: Difference) -> bool:
-    """Ids that no header can hold: the next source counts."""
+    """Ids that a header cannot hold: the client takes the next source."""
     call = pair.listing
     if call is None or not (found.where in ENDS or found.where in (AGENT, CORRELATION)):
         return False
     said, turned = sdk_id(pair), reached(call.turn, "activity", "id")
     wrong = bool(said) and not sendable(said)
-    # A correlation id is any text; what is none, or only spaces, is made up for.
+    # Any text is a correlation id; a missing or blank one is replaced with a new id.
     turned_wrong = bool(turned) and not (isinstance(turned, str) and turned.strip())
     if found.where == CORRELATION:
         return turned_wrong and sendable(found.ours)
@@ -310,7 +310,7 @@ def unusable_ids(pair: Pair, found: Difference) -> bool:
 
 
 def token_forms(pair: Pair, found: Difference) -> bool:
-    """Tokens whose claims are there though the rest is odd, and tokens too long to be looked at."""
+    """Tokens whose claims are readable though the rest is odd, and tokens that are too long to read."""
     call = pair.listing
     if call is None or found.where != AGENT or not isinstance(call.token, str):
         return False
@@ -320,7 +320,7 @@ def token_forms(pair: Pair, found: Difference) -> bool:
 
 
 def project_names(pair: Pair, found: Difference) -> bool:
-    """The project's name as TOML has it."""
+    """The project's name as TOML defines it."""
     file = pair.case.files.get("pyproject.toml")
     if found.where != AGENT or file is None or pair.variable("AGENT365_APPLICATION_NAME"):
         return False
@@ -332,7 +332,7 @@ def project_names(pair: Pair, found: Difference) -> bool:
 
 
 def channel_headers(pair: Pair, found: Difference) -> bool:
-    """The channel of a turn, and the one within it."""
+    """The channel of a turn, and its sub-channel."""
     turn = pair.case.call.turn
     whole = reached(turn, "activity", "channel_id")
     channel, _, within = str(whole or "").partition(":")
@@ -342,7 +342,7 @@ def channel_headers(pair: Pair, found: Difference) -> bool:
 
 
 def plain_headers(pair: Pair, found: Difference) -> bool:
-    """Text that somebody else wrote, as a header can hold it."""
+    """Text from outside, in a form that a header can hold."""
     call = pair.case.call
     name = pair.variable("AGENT365_APPLICATION_NAME") if pair.listing else None
     said = {
@@ -381,13 +381,13 @@ def _is_bared(theirs: Mapping[str, str] | None, mine: Mapping[str, str] | None) 
 
 
 def _stumbled(pair: Pair) -> bool:
-    """Whether the SDK could not send what ours did."""
+    """Whether the SDK could not send what our client sent."""
     words = words_of(pair.sdk)
     return (CONTROL in words or NO_TEXT in words) and not pair.sdk.requests and len(pair.ours.requests) == 1
 
 
 def _claimed(token: str) -> object:
-    """The id in a token's second part, whatever stands around it."""
+    """The id in a token's second part, whatever the other parts are."""
     if token.count(".") != 2:
         return None
     part = token.split(".")[1]
@@ -402,7 +402,7 @@ def _claimed(token: str) -> object:
 
 
 def _is_plain(sent: object, said: str) -> bool:
-    """Whether this is that text in visible ASCII: its letters and figures are all there, in order, up to the limit."""
+    """Whether this is that text in visible ASCII: all its letters and digits in order, up to the limit."""
     if not isinstance(sent, str) or not (sent.isascii() and sent.isprintable()) or len(sent) > LONGEST:
         return False
     kept, meant = (re.sub(r"[^A-Za-z0-9]", "", text) for text in (sent, said))
@@ -419,11 +419,11 @@ def _is_address(text: str) -> bool:
 
 
 def _field(found: Difference, name: str) -> object:
-    """Of a server that differs; of anything else nothing."""
+    """The server that differs; nothing for other differences."""
     return (found.sdk or found.ours).get(name) if found.where.startswith("server ") else None
 
 
-# Fixes of the servers that are found, and of the tokens that they get.
+# Fixes for discovered servers, and for their tokens
 
 
 ADDRESS = re.compile(r"https?://[^\s@/\[\]]+(/[!-~]*)?", re.IGNORECASE)
@@ -434,7 +434,7 @@ CONNECTIONS = frozenset(
 
 
 def dev_tokens(pair: Pair, found: Difference) -> bool:
-    """A variable of a server's own is for that server, and for no other."""
+    """A server's own variable applies to that server only."""
     if found.where != "server headers":
         return False
     own = pair.variable(f"BEARER_TOKEN_{str(found.ours['mcp_server_name']).upper()}")
@@ -443,7 +443,7 @@ def dev_tokens(pair: Pair, found: Difference) -> bool:
 
 
 def unsendable_tokens(pair: Pair, found: Difference) -> bool:
-    """Tokens that no header can hold are refused before they are sent, and not quoted."""
+    """Tokens that a header cannot hold are refused before sending, and not quoted."""
     error = error_of(pair.ours)
     if not isinstance(error, InvalidArgument | TokenNotObtained):
         return False
@@ -456,13 +456,13 @@ def unsendable_tokens(pair: Pair, found: Difference) -> bool:
 
 
 def unique_names(_pair: Pair, found: Difference) -> bool:
-    """A server with only a unique name goes by that."""
+    """A server with only a unique name uses that as its name."""
     named = found.where == "server added"
     return named and found.ours["mcp_server_name"] == found.ours["mcp_server_unique_name"]
 
 
 def unusable_urls(_pair: Pair, found: Difference) -> bool:
-    """Servers whose own address cannot be asked are left out."""
+    """Servers with an unusable address of their own are left out."""
     if found.where != "server left out":
         return False
     url = str(found.sdk["url"])
@@ -470,12 +470,12 @@ def unusable_urls(_pair: Pair, found: Difference) -> bool:
 
 
 def connections(_pair: Pair, found: Difference) -> bool:
-    """What the platform says of accounts that are not connected yet."""
+    """The platform's messages about accounts that are not connected yet."""
     return found.where in CONNECTIONS and found.sdk["value"] is None
 
 
 def manifest_shape(pair: Pair, found: Difference) -> bool:
-    """A manifest that is text is told, and a list is no crash."""
+    """A manifest that is plain text is reported, and one that is a list causes no crash."""
     file = pair.case.files.get(MANIFEST) or pair.case.files.get(f"../{MANIFEST}") or b""
     if found.where != "outcome":
         return False
@@ -494,12 +494,12 @@ SERVER_RULES: Mapping[str, Rule] = {
 }
 
 
-# In the order in which they are asked: the first that knows a difference explains it.
+# In the order of the checks: the first rule that recognizes a difference explains it.
 RULES: Mapping[str, Rule] = {**REQUEST_RULES, **SERVER_RULES, **ANSWER_RULES}
 
 
 def observed(pair: Pair) -> frozenset[str]:
-    """The fixes that a pair of runs shows; a difference that none explains stands there as it is."""
+    """The fixes that a pair of runs shows; an unexplained difference stays in the result unchanged."""
     return frozenset(
         next((fix for fix, knows in RULES.items() if knows(pair, found)), f"unexplained: {found}")
         for found in differences(pair.sdk, pair.ours)

@@ -1,4 +1,4 @@
-"""Stands before the local platform and notes every request as it came over the wire; now and then it answers itself."""
+"""A relay before the local platform: records every request as sent, and sometimes answers itself."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ FRAMING = frozenset({"connection", "content-length", "transfer-encoding"})
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One request: its target as it was written, its headers in order with their names in lower case."""
+    """One request: its target unchanged, and its headers in order with lower-case names."""
 
     method: str
     target: str
@@ -27,7 +27,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Relayed:
-    """The local platform answers, with what it is told to say instead where it is told anything."""
+    """The local platform answers, with these replacements if there are any."""
 
     fault: Mapping[str, Any] | None = None
 
@@ -45,12 +45,12 @@ class RelayedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class HungUp:
-    """The connection ends without a word."""
+    """The connection ends without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """Nothing comes, or after the head of an answer nothing more; the connection stays until the client goes."""
+    """No answer, or nothing after the head; the connection stays open until the client closes it."""
 
     after_head: bool = False
 
@@ -60,7 +60,7 @@ Answer = Relayed | RelayedAnswer | HungUp | Silent
 
 @dataclass(slots=True)
 class Relay:
-    """What came, and what the next requests get: the last answer is for all that follow."""
+    """The recorded requests, and the next answers: the last answer is for all later requests."""
 
     url: str
     upstream: str
@@ -102,7 +102,7 @@ class Relay:
         await writer.drain()
 
     async def _break(self, method: str, fault: Mapping[str, Any]) -> None:
-        """Let the platform meet the next request to this part of it with a fault."""
+        """Make the platform fail the next request to this part of it."""
         asked = {"discovery" if method == "GET" else "chat": {**fault, "times": 1}}
         host = urlsplit(self.upstream).netloc
         answer = await _passed_on(
@@ -133,7 +133,7 @@ async def _request(reader: asyncio.StreamReader) -> Recorded | None:
 
 
 async def _passed_on(upstream: str, request: Recorded) -> bytes:
-    """All that the platform answers, to the end of the connection."""
+    """Everything that the platform answers, to the end of the connection."""
     parts = urlsplit(upstream)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port, limit=LONGEST_HEAD)
     kept = [(name, value) for name, value in request.headers if name not in FRAMING]

@@ -29,10 +29,10 @@ from tests.agent365_sdk.cases import (
     with_claims,
 )
 
-# Who `x-ms-agentid` names: turns, tokens and names of applications against each other.
+# The agent in `x-ms-agentid`: turns, tokens and names of applications against each other
 
 
-# What the SDK makes of an id that it cannot send.
+# The SDK's behaviour for an id that it cannot send.
 CRASH = "<no request>"
 UNUSABLE = "unusable-ids"
 PLAIN = "plain-headers"
@@ -41,7 +41,7 @@ LONG = "a" * 257
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an id may come from: which one each side finds there, the fix if they differ, and what else it shows."""
+    """A source of the id: the id that each side finds there, the fix if they differ, and the other fixes it shows."""
 
     name: str
     value: Any
@@ -169,7 +169,7 @@ APPLICATIONS = (
     Source("a name of spaces", {NAME: "  "}, "", None, PLAIN),
 )
 
-# None of these tokens can be sent: there is nothing to be compared but that.
+# None of these tokens can be sent, so there is nothing else to compare.
 UNSENDABLE = {
     "a line break": ("to\nken", TYPED),
     "a header of its own": ("token\r\nx-evil: 1", TYPED),
@@ -182,11 +182,11 @@ UNSENDABLE = {
 
 
 def fixes(*sources: Source) -> frozenset[str]:
-    """What a combination shows: the first source on which the sides differ, unless both stop before it."""
+    """The fixes of a combination: the first source on which the sides differ, unless both stop before it."""
     shown = frozenset[str]().union(*(source.also for source in sources))
     taken = next((source for source in sources if source.sdk is not None), None)
     if taken is not None and taken.sdk == CRASH:
-        # Nothing was sent that could show more.
+        # The client sent nothing that could show more.
         return frozenset({taken.fix})
     for source in sources:
         if source.sdk != source.ours:
@@ -222,14 +222,14 @@ ID_CASES = (
 )
 
 
-# The rest of a request: whose servers are asked for, on which turn and channel, by which framework.
+# The rest of a request: the owner of the servers, the turn and channel, the framework
 
 
 CHANNELS = frozenset({"channel-headers"})
 
 
 class Raising:
-    """A turn whose activity cannot be looked at."""
+    """A turn whose activity raises when it is read."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
@@ -268,7 +268,7 @@ APPS = (
             "too long": "a" * 257,
         },
     ),
-    # Where these lead there is nothing, so that the SDK fails too.
+    # Nothing answers at these addresses, so the SDK fails too.
     *showing(("encoded-names", "typed-errors"), {"one dot": ".", "two dots": ".."}),
 )
 
@@ -358,7 +358,7 @@ REQUEST_CASES = (
 )
 
 
-# What surrounds a call: variables, their order and spelling, the platform's address, the project's file.
+# The surroundings of a call: variables, their order and spelling, the platform's address, the project's file
 
 
 ENDPOINT = frozenset({"endpoint"})
@@ -388,7 +388,7 @@ def modes() -> tuple[Case, ...]:
     return (*alone, *pairs, Case("no variable", environment=DEVELOPMENT, files=MAIL))
 
 
-# In production both would ask the real platform, so that only their addresses of servers are compared.
+# In production both would call the real platform, so only their addresses of servers are compared.
 NOWHERE = (*same({"unset": {}}), *showing("endpoint", {"empty": {"MCP_PLATFORM_ENDPOINT": ""}}))
 SLASHES = ("{platform}/", "{platform}//", "{platform}/base/", " {platform} ", "{platform} ")
 VARIABLE_UNUSABLE = (
@@ -402,7 +402,7 @@ VARIABLE_UNUSABLE = (
     "{platform}#x",
 )
 BRACKET = "http://[::1"
-# With these the SDK does ask, elsewhere than it meant. Of the others a chat only tells that it was not sent.
+# With these the SDK sends its request to a wrong address. For the others a chat only reports that it was not sent.
 ASKED = frozenset({"{platform}?x=1", "{platform}#x"})
 
 
@@ -482,7 +482,7 @@ PROJECTS = (
 
 
 def projects() -> tuple[Case, ...]:
-    """Each file with and without a variable that beats it, and the name that a token beats."""
+    """Each file with and without a variable that overrides it, and the name that a token overrides."""
     cases = [Case(f"project: {it.name}", files=_project(it), fixes=it.fixes) for it in PROJECTS]
     beaten = {**PRODUCTION, "AGENT365_APPLICATION_NAME": "variable"}
     cases += [Case(f"project: {it.name}, and a variable", files=_project(it), environment=beaten) for it in PROJECTS]

@@ -1,4 +1,4 @@
-"""Runs one case by the SDK or by our client, compares the two runs, and checks what holds for every run."""
+"""Runs one case with the SDK or with our client, compares the two runs, and checks what holds for every run."""
 
 import json
 import os
@@ -20,12 +20,12 @@ from frontdesk.agent365 import client as ours
 from tests.agent365_sdk.cases import MANIFEST, PLATFORM, Case, Chat, Listing
 from tests.agent365_sdk.relay import Recorded, Relay
 
-# Runs one case by the SDK or by our client, and gives what was asked of the platform and what came of it.
+# Runs one case with one client, and returns the requests to the platform and the outcome
 
 
 Fields = Mapping[str, Any]
 Asked = tuple[int, tuple[str, ...], str]
-# What a case may set, and so must not find set by another.
+# The variables that a case may set, and so must not inherit.
 FILES = (MANIFEST, f"../{MANIFEST}", "pyproject.toml")
 
 
@@ -51,7 +51,7 @@ Outcome = Listed | Sent | Raised
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one side did, and what it said; `exchanges` are the tokens it asked for, by all that it gave."""
+    """The actions and the result of one side; `exchanges` are the requested tokens, with all arguments."""
 
     requests: tuple[Recorded, ...]
     outcome: Outcome
@@ -60,7 +60,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A client: how its service is made, and its words for options and messages."""
+    """A client: how to make its service, and its own types of options and messages."""
 
     service: Callable[[Case], Any]
     options: Callable[[str | None], object]
@@ -83,7 +83,7 @@ OURS = Side(_our_service, model.ToolOptions, model.ChatHistoryMessage)
 
 
 async def run(case: Case, side: Side, relay: Relay, folder: Path) -> Run:
-    """One side alone, with everything as if nobody had been there before."""
+    """One side alone, in a state as if nothing had run before."""
     relay.begin(case.answers)
     exchange = _Exchange(case)
     with _surroundings(case, relay, folder):
@@ -113,13 +113,13 @@ async def _call(case: Case, side: Side, exchange: "_Exchange") -> Outcome:
 async def _outcome(call: Awaitable[Outcome]) -> Outcome:
     try:
         return await call
-    # Whatever it is: that it is raised is what is compared.
+    # Any error: the comparison is about what was raised.
     except Exception as error:  # noqa: BLE001
         return Raised(error)
 
 
 class _Exchange:
-    """Exchanges tokens as the case says, and notes what for."""
+    """Exchanges tokens as the case says, and records the scopes."""
 
     def __init__(self, case: Case) -> None:
         given = case.call.exchanging if isinstance(case.call, Listing) else None
@@ -135,7 +135,7 @@ class _Exchange:
 
 @contextmanager
 def _surroundings(case: Case, relay: Relay, folder: Path) -> Generator[None]:
-    """The environment and the folder of the case; everything is put back."""
+    """The environment and the folder of the case; everything is restored afterwards."""
     for name in FILES:
         path = folder / name
         if (content := case.files.get(name)) is None:
@@ -161,17 +161,17 @@ def _replace_environment(values: Mapping[str, str]) -> None:
     os.environ.update(values)
 
 
-# Compares two runs of one case, and gives every difference by its place.
+# Compares two runs of one case, and returns every difference with its place
 
 
-# How a client words these is its own affair, and says nothing to the platform.
+# A client may word these as it likes; they say nothing to the platform.
 OWN = frozenset({"host", "accept", "accept-encoding", "connection", "content-length"})
 CORRELATION = "x-ms-correlation-id"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A place, and what each side has there; None is nothing."""
+    """A place, and the value of each side there; None is nothing."""
 
     where: str
     sdk: Any
@@ -236,7 +236,7 @@ def _of_fields(server: Fields, beside: Fields) -> Generator[Difference]:
 
 
 def _of_errors(theirs: BaseException, mine: BaseException) -> Iterator[Difference]:
-    """Types, where the SDK has one; and words, of which the first must be the same and an HTTP answer all."""
+    """Types, if the SDK has one; and messages, of which the first must be equal and an HTTP answer all."""
     if type(theirs) is Exception or not isinstance(mine, type(theirs)):
         yield Difference("type", theirs, mine)
     said, heard = str(theirs), str(mine)
@@ -250,7 +250,7 @@ def _of_errors(theirs: BaseException, mine: BaseException) -> Iterator[Differenc
 
 
 def _of_results(theirs: Sent, mine: Sent) -> Iterator[Difference]:
-    """Whether it went well; else the status and the words of the answer, where there was one, and why where not."""
+    """Whether the call succeeded; if not, the status and text of an answer if there was one, and the reason."""
     yield from _unless_same("succeeded", theirs.succeeded, mine.succeeded)
     yield from _unless_same("errors", len(theirs.errors), len(mine.errors))
     for said, heard in zip(theirs.errors, mine.errors, strict=False):
@@ -282,7 +282,7 @@ def _is_fresh(text: str | None) -> bool:
         return False
 
 
-# What holds for every request and every error of ours, whatever the SDK does and whatever we were given.
+# What holds for every request and error of our client, whatever the SDK does and whatever the input
 
 
 PATH = re.compile(r"(/base)?/agents/(v2/[A-Za-z0-9._~%-]{1,2000}/mcpServers|real-time-threat-protection/chat-message)")
@@ -306,7 +306,7 @@ KNOWN = frozenset(
 
 
 def unsafe(case: Case, ours: Run) -> frozenset[str]:
-    """Everything that is wrong with a run of ours, in words."""
+    """Everything that is wrong with a run of our client, as sentences."""
     requests = [wrong for request in ours.requests for wrong in _of_request(case, request)]
     return frozenset([*requests, *_of_outcome(ours)])
 

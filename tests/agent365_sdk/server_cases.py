@@ -1,4 +1,4 @@
-"""Cases of servers: manifests and entries of every shape, and which token goes to which server."""
+"""Cases of servers: manifests and entries of every shape, and which server gets which token."""
 
 import json
 from itertools import product
@@ -23,14 +23,14 @@ from tests.agent365_sdk.cases import (
 )
 from tests.agent365_sdk.relay import Relayed, RelayedAnswer
 
-# What servers are made of: manifests and answers of every shape, and entries of every kind in both.
+# Sources of servers: manifests and answers of every shape, with entries of every kind
 
 
 JSON = (("content-type", "application/json"),)
 BOM = b"\xef\xbb\xbf"
 MAIL = manifest({"mcpServerName": "mail"})
 
-# What a manifest shows, and what the same bytes show as an answer.
+# The fixes that a manifest shows, and those that the same bytes show as an answer.
 DOCUMENTS = (
     (Option("an object", MAIL), NONE),
     (Option("no key", b"{}"), NONE),
@@ -153,7 +153,7 @@ SHAPES = (
         },
     ),
 )
-# The name of its variable cannot be looked up, so that the SDK fails there and not here.
+# The name of its variable cannot be looked up, so the SDK fails there and our client does not.
 HALF = {NAMED: "mail\ud800"}
 
 
@@ -175,14 +175,14 @@ def entries() -> tuple[Case, ...]:
 
 
 def _told(body: bytes) -> Relayed:
-    """An answer that the local platform gives."""
+    """An answer from the local platform."""
     return Relayed({"status": 200, "body": body.decode(), "headers": dict(JSON)})
 
 
 ENTRY_CASES = (*documents(), *entries())
 
 
-# Which token goes to which server: audiences and scopes, exchanges, and variables while developing.
+# Tokens of servers: audiences and scopes, exchanges, and variables during development
 
 
 SHARED = "ea9ffc3e-8a23-4a7d-836d-234d7c7565c1"
@@ -251,7 +251,7 @@ def exchanged(gives: object = honest) -> Listing:
 
 
 def kinds() -> tuple[Case, ...]:
-    """Every audience with every scope, with all that an exchange needs and without."""
+    """Every audience with every scope, with and without everything that an exchange needs."""
     audiences = {**FIRST_KIND, **SECOND_KIND}
     cases: list[Case] = []
     for (audience, said), (scope, wanted) in product(audiences.items(), SCOPES.items()):
@@ -273,7 +273,7 @@ def kinds() -> tuple[Case, ...]:
 
 
 def contexts() -> tuple[Case, ...]:
-    """Each part of the context missing; each way in which an exchange can end; one exchange a scope."""
+    """Each part of the context missing; each outcome of an exchange; one exchange for each scope."""
     parts = product((None, Exchanging(honest)), (None, "", "AGENTIC"), (None, TURN))
     second, first = told(server("mail", "own")), told(server("mail"))
     everything = [server(f"s{number}", audience, scope) for number, (audience, scope) in enumerate(_crowd())]

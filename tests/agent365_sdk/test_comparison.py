@@ -1,4 +1,4 @@
-"""Everything that the SDK does ours does too, but for the documented fixes; the same for tokens and turns."""
+"""Tests that our client does everything that the SDK does, except for the documented fixes; also with tokens."""
 
 import re
 from collections.abc import Callable, Generator, Iterator
@@ -23,7 +23,7 @@ from tests.agent365_sdk.server_cases import FIRST_KIND, SCOPES, SECOND_KIND
 from tests.requirements import shows
 from tests.support.agent365 import LocalPlatform, local_platform
 
-# The differential run: everything that the SDK does ours does too, but for the fixes that its page lists.
+# Our client against the SDK
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "agent365.md"
@@ -37,7 +37,7 @@ MATRIX = {
     "requests": request_cases.REQUEST_CASES,
     "surroundings": request_cases.VARIABLE_CASES,
 }
-# So many in one test that several workers can share them.
+# This many in one test, so that several workers can share the tests.
 BATCH = 300
 SERVERS = {"mcpServers": [{"mcpServerName": "mail", "mcpServerUniqueName": "mcp_MailTools", "publisher": "somebody"}]}
 
@@ -83,17 +83,17 @@ def test_no_two_cases_go_by_one_name() -> None:
 
 
 async def seen(case: Case, relay: Relay, folder: Path) -> frozenset[str]:
-    """The fixes that a case shows, and whatever is wrong with our side of it."""
+    """The fixes that a case shows, and everything that is wrong with our side of it."""
     sdk = await run(case, SDK, relay, folder)
     ours = await run(case, OURS, relay, folder)
     return observed(Pair(case, sdk, ours, relay.url)) | unsafe(case, ours)
 
 
-# The functions beside the client: who a token or a turn names, by the SDK's and by ours.
+# The functions beside the client: the identity in a token or a turn, by the SDK's functions and by ours
 
 
 AGENTIC = {"recipient": {"id": "agent", "role": "agenticAppInstance", "agenticAppId": "instance"}}
-# What is read otherwise on purpose: the page has why.
+# These differ on purpose: the documentation page gives the reasons.
 FIXED = frozenset(source.name for source in TOKENS if source.sdk != source.ours)
 KEPT: dict[str, str | None] = {
     "none": None,

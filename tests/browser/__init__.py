@@ -1,1 +1,1 @@
-"""The pages in a real browser."""
+"""Tests the pages in a real browser."""

@@ -1,4 +1,4 @@
-"""Installations with pages, and a browser to look at them: the embedded default, and two replicas on PostgreSQL."""
+"""Fixtures: installations with pages (the embedded default, and two replicas on PostgreSQL), and a browser."""
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from tests.support.warm import the_command
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """One or more servers on one database; `settings` are those they were started with."""
+    """One or more servers on one database; `settings` are the settings of their start."""
 
     desks: tuple[Desk, ...]
     data: Path
@@ -28,11 +28,11 @@ class Installation:
 
     @property
     def other(self) -> str:
-        """Another replica, or the same server where there is one."""
+        """Another replica, or the same server if there is only one."""
         return self.desks[-1].url
 
     def run(self, *words: str) -> str:
-        """The command, on the same database; in a process of its own, for Playwright's event loop is in this one."""
+        """The command on the same database, in a process of its own, since Playwright's event loop runs in this one."""
         done = frontdesk(*words, data=self.data, program=(str(the_command()),), **self.settings)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -40,7 +40,7 @@ class Installation:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    # Not for longer: while it is open, its event loop runs in this thread, and no test can have one of its own.
+    # No longer: while it is open, its event loop runs in this thread, and no test can have a loop of its own.
     with open_chromium() as browser:
         yield browser
 
@@ -66,7 +66,7 @@ def replicas(folder: Path, server: Postgres) -> Generator[Installation]:
 
 @pytest.fixture
 def page(chromium: Browser, installation: Installation) -> Iterator[Page]:
-    """A page of the installation; whatever its console complains of fails the test."""
+    """A page of the installation; any error in its console fails the test."""
     complaints: list[str] = []
     with window(chromium, installation.url) as context:
         opened = context.new_page()
@@ -78,7 +78,7 @@ def page(chromium: Browser, installation: Installation) -> Iterator[Page]:
 
 @pytest.fixture(scope="package")
 def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Generator[Installation]:
-    """An installation on its embedded defaults in which a day has passed."""
+    """An embedded installation with the data of one day."""
     folder = tmp_path_factory.mktemp("lived-in")
     data = folder / "data"
     done = frontdesk("demo", data=data)

@@ -1,4 +1,4 @@
-"""Access in a real browser: a key is made, used to sign in, rotated and revoked; and pages of others get nowhere."""
+"""Tests Access in a browser: a key is made, used to sign in, rotated and revoked; other people's pages stay closed."""
 
 import json
 import re
@@ -26,7 +26,7 @@ KEY = re.compile(r"fd_[0-9A-Za-z]{12}_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}")
 
 @pytest.fixture
 def guarded(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """The same installation with other addresses, at which everybody has to sign in."""
+    """The same installation at other addresses, where everybody has to sign in."""
     demanding = {**installation.settings, "FRONTDESK_REQUIRE_AUTH": "true"}
     with ExitStack() as stack:
         if installation.settings:
@@ -40,13 +40,13 @@ def guarded(installation: Installation, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="module")
 def issuer() -> Iterator[Issuer]:
-    """One that is another site to the browser: it goes by name, and the installation by its address."""
+    """A page that the browser treats as another site: it has a name, and the installation an IP address."""
     with open_issuer(("house:admin",), host="localhost") as opened:
         yield opened
 
 
 def make(page: Page, name: str, *scopes: str) -> str:
-    """Fill in the form as a person would; the key's text."""
+    """Fill in the form as a person would; gives the key's text."""
     page.goto("/access")
     form = page.locator("#make")
     if form.get_attribute("open") is None:
@@ -135,7 +135,7 @@ def test_somebody_signs_out_also_without_scripts(chromium: Browser, guarded: Ins
 def test_a_page_of_another_port_on_this_machine_cannot_do_anything(
     chromium: Browser, installation: Installation
 ) -> None:
-    """Cookies do not tell ports apart: such a page can set the token against forgery, and send it along."""
+    """Cookies do not distinguish ports: such a page can set the CSRF token, and send it too."""
     made = installation.run("keys", "create", "--agent", "prey").strip().split("_")[1]
     forged = (
         "<!doctype html><title>Evil</title><script>document.cookie = 'frontdesk_form=chosen; path=/'</script>"
@@ -172,7 +172,7 @@ def test_all_of_it_is_read_without_scripts(chromium: Browser, installation: Inst
 def test_somebody_signs_in_at_an_issuer_on_another_site(
     chromium: Browser, tmp_path: Path, issuer: Issuer, scripts: bool
 ) -> None:
-    """Cookies that are strictly for this site stay behind when another one leads the browser back."""
+    """The browser does not send strict same-site cookies when another site leads it back."""
     with listen() as free:
         address = address_of(free)
     issuer.clients["pages"] = [f"{address}/sign-in/back"]

@@ -1,4 +1,4 @@
-"""The pages of agents and of their turns in a browser."""
+"""Tests the pages of agents and of their turns in a browser."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -19,11 +19,11 @@ from tests.requirements import shows
 from tests.support.browsers import window
 from tests.support.chat import somebody
 
-# Agents in a browser, as an operator would go about it.
+# Agents, as an operator uses them
 
 
 def script(*steps: dict[str, object]) -> str:
-    """What the offline model is to do."""
+    """Instructions for the offline model."""
     return f"@@{json.dumps(steps)}@@"
 
 
@@ -100,7 +100,7 @@ def test_on_a_narrow_screen_nothing_is_out_of_reach(chromium: Browser, installat
             assert page.evaluate("document.documentElement.scrollWidth") == 400
 
 
-# The pages of turns in a real browser: new ones appear, one is followed, cancelled and answered.
+# Turns: new ones appear; one is followed, cancelled and answered
 
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ def turns_script(*steps: object) -> str:
 
 
 def done(work: Callable[[], Awaitable[T]]) -> T:
-    """What this comes to; aside, since Playwright has a loop of its own in this thread."""
+    """The result of this coroutine, from a thread, since Playwright has an event loop of its own in this one."""
     with ThreadPoolExecutor(1) as aside:
         return aside.submit(anyio.run, work).result()
 
@@ -127,7 +127,7 @@ def agent_of(installation: Installation, name: str) -> str:
 
 
 def say(installation: Installation, agent: str, text: str) -> None:
-    """Tell an agent something, at the other replica where there is one, and leave it to it."""
+    """Send an agent a message, at the other replica if there is one, without waiting for it."""
 
     async def tell() -> None:
         async with somebody(installation.other) as person:
@@ -137,7 +137,7 @@ def say(installation: Installation, agent: str, text: str) -> None:
 
 
 def ask(installation: Installation, agent: str) -> str:
-    """The id of a turn that waits for a word."""
+    """The id of a turn that waits for a decision."""
 
     async def take() -> str:
         asks = frozenset({"memory_rethink"})

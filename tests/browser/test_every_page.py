@@ -1,4 +1,4 @@
-"""What holds for every page in a browser: axe, navigation, themes, inert text and pictures."""
+"""Tests what holds for every page in a browser: axe, navigation, themes, inert text and pictures."""
 
 import json
 import re
@@ -29,7 +29,7 @@ from tests.support.desk import ROOT, open_desk
 from tests.support.environments import Packages
 from tests.support.tool_servers import open_tool_server, tool
 
-# The addresses of every page of an installation where a day has passed.
+# The addresses of every page of an installation with the data of one day
 
 
 PLAIN = (
@@ -56,7 +56,7 @@ TABS = ("tasks", "memories", "timeline", "time", "work", "everything")
 
 
 def addresses(installation: Installation) -> list[str]:
-    """Those of lists, and one of each kind of thing that is listed."""
+    """The addresses of lists, and one of each kind of listed thing."""
     with closing(sqlite3.connect(installation.data / "frontdesk.db", timeout=30)) as found:
         agent = _first(found, "SELECT id FROM agents LIMIT 1")
         tool = _first(found, "SELECT id FROM tools LIMIT 1")
@@ -81,14 +81,14 @@ def _first(connection: sqlite3.Connection, query: str) -> str:
     return str(row[0])
 
 
-# What every page has: the navigation, keys, themes, and a policy that nothing breaks.
+# Parts of every page: the navigation, keys, themes, and a content policy that nothing violates
 
 
 NO_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', { value: undefined })"
 
 
 def agent_of(installation: Installation, name: str) -> str:
-    """An agent, made aside: Playwright has a loop of its own in this thread."""
+    """An agent, made in a thread: Playwright has an event loop of its own in this one."""
     with ThreadPoolExecutor(1) as aside:
         return aside.submit(installation.run, "agents", "create", name).result().strip()
 
@@ -121,7 +121,7 @@ def test_where_pages_may_not_copy_the_whole_text_is_selected(page: Page, install
     expect(page.locator(".copied")).to_have_count(0)
 
 
-# What axe-core finds on a page: the rules that people who cannot see or point rely on.
+# axe-core's findings: the rules that matter for people who cannot see or use a mouse
 
 
 PACKAGES = Packages(Path(__file__).parent)
@@ -134,8 +134,8 @@ def _program() -> str:
 
 
 def findings(page: Page) -> list[str]:
-    """What is serious or worse, each with its rule and where."""
-    # By the browser's own console: the page's policy lets no script in, which is as it should be.
+    """The serious findings, each with its rule and place."""
+    # Through the browser's own console: the page's policy blocks scripts, as it should.
     page.evaluate(_program())
     found = page.evaluate("async () => (await axe.run(document, {resultTypes: ['violations']})).violations")
     return [
@@ -146,7 +146,7 @@ def findings(page: Page) -> list[str]:
     ]
 
 
-# Every page, in both themes, as people with other senses have it.
+# Every page in both themes, checked with axe
 
 
 @shows("WEB-AXE")
@@ -161,7 +161,7 @@ def test_axe_finds_nothing_serious_on_any_page(lived_in: Installation, chromium:
     assert {address: wrong for address, wrong in found.items() if wrong} == {}
 
 
-# An installation full of hostile texts: scripts, markup, marks that turn text round, a megabyte.
+# An installation full of hostile texts: scripts, markup, direction marks, a megabyte
 
 
 ATTACK = (
@@ -174,7 +174,7 @@ PERSON = "eve <img src=x onerror=window.pwned=1>"
 
 @contextmanager
 def hostile_installation(folder: Path) -> Generator[Installation]:
-    """Every capability of it holds the attack."""
+    """Every capability of it holds the attack text."""
     data = folder / "data"
     with open_tool_server("evil", [tool("attack", MEGABYTE[:100_000]), tool("plain", ATTACK)]) as server:
         # In a thread, since Playwright has an event loop of its own in this one.
@@ -201,7 +201,7 @@ async def _fill(data: Path, url: str) -> None:
         await app.memory.memories.create(scope, {"title": ATTACK[:200], "note": ATTACK})
 
 
-# What others wrote is text on every page, and nothing else.
+# Other people's text stays text on every page
 
 
 LARGEST = 1_000_000
@@ -232,7 +232,7 @@ def test_no_page_runs_or_draws_what_others_wrote(hostile: Installation, chromium
     assert {"agents", "tools", "schedule", "people", "turns"} <= shown
 
 
-# A picture of every page in both themes, in a build folder; with `--pictures` that of the first goes into the docs.
+# A picture of every page in both themes, in a build folder; with `--pictures` the first theme's go into the docs
 
 
 SCREENS = ROOT / ".build" / "screens"
@@ -262,7 +262,7 @@ def test_every_page_is_drawn_in_both_themes(
 
 
 def name_of(address: str) -> str:
-    """The same each time, whichever agent, turn or schedule it is of."""
+    """The same name each time, for any agent, turn or schedule."""
     return re.sub(r"[^a-z0-9]+", "-", SOME_ID.sub("one", address.lower())).strip("-") or "now"
 
 

@@ -1,4 +1,4 @@
-"""The first run, as a person goes through it: from an empty server to an agent that answers and uses a found tool."""
+"""Tests a person's first run: from an empty server to an agent that answers and uses a tool that it found."""
 
 from collections.abc import Generator
 
@@ -20,7 +20,7 @@ SCRIPT = (
 
 @pytest.fixture(scope="module", params=["checkout", pytest.param("replicas", marks=pytest.mark.slow)])
 def installation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Installation]:
-    """An installation with nothing in it: by `./dev up`, as a newcomer starts it, or two replicas on PostgreSQL."""
+    """An empty installation: started with `./dev up`, as a newcomer does, or two replicas on PostgreSQL."""
     folder = tmp_path_factory.mktemp("first")
     if request.param == "replicas":
         with replicas(folder, request.getfixturevalue("postgres")) as opened:
@@ -53,7 +53,7 @@ def test_the_first_run_leads_to_an_agent_that_answers_a_scheduled_prompt_with_a_
         prompt.get_by_role("button", name="Schedule the prompt").click()
         expect(page.get_by_text("Scheduled with number 1")).to_be_visible()
         answer = page.locator("#answer")
-        # The first turn of a process loads what models are spoken to with.
+        # The first turn of a process loads the model clients.
         expect(answer.get_by_text("delivered")).to_be_visible(timeout=MILLISECONDS)
         expect(answer.get_by_text("The warehouse has bolts.")).to_be_visible()
         assert warehouse.called == ["stock_level"]

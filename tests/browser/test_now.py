@@ -1,4 +1,4 @@
-"""The first page and the page Start in a browser; a hidden tab asks nothing of the server."""
+"""Tests the first page and the page Start in a browser; a hidden tab sends no requests to the server."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -13,11 +13,11 @@ from tests.requirements import shows
 from tests.support.browsers import MILLISECONDS, window
 from tests.support.desk import open_desk
 
-# The first page in a real browser: it says how the installation is, goes on saying so, and can be told to wait.
+# The first page: it shows the state of the installation, updates itself, and can be paused
 
 
 def run(installation: Installation, *words: str) -> None:
-    """The command; aside, since Playwright has a loop of its own in this thread."""
+    """The command, run in a thread, since Playwright has an event loop of its own in this one."""
     with ThreadPoolExecutor(1) as aside:
         aside.submit(installation.run, *words).result()
 
@@ -29,7 +29,7 @@ def test_the_first_page_goes_on_by_itself_and_can_be_told_to_wait(page: Page, in
     invitation = page.get_by_role("heading", name="This installation is new")
     expect(state).to_have_text("live")
     expect(page.locator(".chart canvas")).to_have_count(2)
-    # The latest, though nobody points at anything, and on a clock of 24 hours.
+    # The latest value, without a pointer on the chart, and on a 24-hour clock.
     expect(page.locator(".u-legend").first).to_have_text(re.compile(r"at\d\d:\d\d:\d\dall[\d.]+/sfailed0/s"))
     expect(page.locator(".u-legend").last).to_contain_text("95 %")
     expect(invitation).to_be_visible()
@@ -95,7 +95,7 @@ def test_a_server_that_stops_waits_for_nobody_who_listens(tmp_path: Path) -> Non
     listening.close()
 
 
-# A tab that nobody sees asks nothing of the server, and is up to date once it is shown.
+# A hidden tab sends no requests, and is up to date once it is shown
 
 
 SET = """hidden => {
@@ -127,7 +127,7 @@ def test_what_was_paused_stays_so_when_the_tab_is_shown_again(page: Page, instal
     expect(live).to_have_attribute("data-state", "live")
 
 
-# The page Start in a real browser: each step with its form, and for reading without scripts.
+# The page Start: each step with its form, and readable without scripts
 
 
 @shows("WEB-START")

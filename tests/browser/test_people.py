@@ -1,4 +1,4 @@
-"""People in a browser: what is kept of somebody is looked at, handed out, and erased."""
+"""Tests the pages of people in a browser: a person's data is viewed, exported and erased."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The schedule in a real browser: made in plain words, run, paused, cancelled, redriven."""
+"""Tests schedules in a browser: created in plain words, run, paused, cancelled, redriven."""
 
 import re
 
@@ -29,7 +29,7 @@ def test_a_prompt_is_planned_in_plain_words_run_paused_and_cancelled(page: Page,
     expect(page.get_by_text("Created schedule").filter(has_text="every weekday at 09:00, next")).to_be_visible()
     expect(page.get_by_text("It has not run yet")).to_be_visible()
     page.get_by_role("button", name="Run now").click()
-    # The page is told when the run has ended, and nobody loads it again.
+    # The server notifies the page when the run has ended; nobody reloads it.
     expect(page.get_by_role("article").get_by_text("delivered")).to_be_visible()
     expect(page.get_by_role("article")).to_contain_text("offline stand-in")
     page.get_by_role("button", name="Pause", exact=True).click()

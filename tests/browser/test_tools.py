@@ -1,4 +1,4 @@
-"""Tools in a real browser: added, found as one types, tried, and handed to an agent."""
+"""Tests tools in a browser: added, found while typing, tried, and given to an agent."""
 
 import re
 from collections.abc import Iterator

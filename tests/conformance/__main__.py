@@ -1,4 +1,4 @@
-"""A Frontdesk whose MCP endpoint also offers what the conformance suite asks every server for."""
+"""Runs a Frontdesk whose MCP endpoint also offers the fixtures that the conformance suite requires of every server."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def fixture_server(app: App) -> Server[Any]:
 
 
 def build(app: App) -> ASGIApp:
-    """The app behind its middleware, with this one endpoint."""
+    """The app behind its middleware, with this endpoint only."""
     return assemble_application(app, {ENDPOINT: McpEndpoint(fixture_server(app))}, [ENDPOINT])
 
 

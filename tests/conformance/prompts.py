@@ -1,4 +1,4 @@
-"""Prompts, resources of each kind, and completion of arguments, as the MCP conformance suite asks for them."""
+"""Prompts, resources of each kind, and completion of arguments, as the MCP conformance suite requires them."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from frontdesk.interfaces.mcp.context import SdkContext
 from tests.conformance.tools import RED_PIXEL_PNG, accepted, ask, elicitation, embedded, image
 
-# Prompts, and completion of their arguments.
+# Prompts, and completion of their arguments
 
 
 Rendered = types.GetPromptResult | types.InputRequiredResult
@@ -87,7 +87,7 @@ def add_prompts(server: Server[Any]) -> None:
     server.add_request_handler("completion/complete", types.CompleteRequestParams, complete)
 
 
-# Resources of each kind, and a template of them.
+# Resources of each kind, and a resource template
 
 
 Contents = types.TextResourceContents | types.BlobResourceContents
@@ -113,7 +113,7 @@ OF_TEMPLATE = re.compile(r"test://template/(?P<id>[^/]+)/data")
 
 
 def contents(uri: str) -> Contents:
-    """What is at `uri`; the error for a resource that is not there carries its address."""
+    """The contents of `uri`; the error for a missing resource carries its address."""
     if uri in RESOURCES:
         return RESOURCES[uri]
     match = OF_TEMPLATE.fullmatch(uri)

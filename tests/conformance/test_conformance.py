@@ -1,4 +1,4 @@
-"""Frontdesk's MCP endpoint before the protocol's own conformance suite, in both eras."""
+"""Runs the protocol's own conformance suite against Frontdesk's MCP endpoint, in both eras."""
 
 import sys
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ from tests.conformance.suite import run
 from tests.requirements import shows
 from tests.support.desk import Desk, open_desk
 
-# These want a server to send its client a request while a call is open. A server that keeps nothing between
-# requests cannot take the reply, and 2026-07-28 has dropped the practice; what is left is to refuse clearly.
+# These require a server to send its client a request during a call. A server that keeps nothing between requests
+# cannot take the reply, and 2026-07-28 has removed the practice; the server can only refuse clearly.
 NEED_A_SESSION = frozenset(
     {
         "tools-call-sampling",
@@ -20,13 +20,13 @@ NEED_A_SESSION = frozenset(
         "elicitation-sep1330-enums",
     }
 )
-# It warns that there is no session id, which the protocol leaves to the server, and checks nothing further.
+# It warns that there is no session id, which the protocol leaves to the server, and checks nothing else.
 CHECKS_NOTHING_WITHOUT_A_SESSION = frozenset({"server-sse-multiple-streams"})
 
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """one endpoint for both eras, as clients of both come to it."""
+    """one endpoint for both eras; clients of both use it."""
     data = tmp_path_factory.mktemp("conformance") / "data"
     with open_desk(data, command=(sys.executable, "-m", "tests.conformance")) as opened:
         yield opened
@@ -37,7 +37,7 @@ def test_every_scored_scenario_of_2026_07_28_passes(desk: Desk, tmp_path: Path) 
     results = run(desk.mcp, "2026-07-28", tmp_path)
     assert len(results.scored & results.ran) >= 37, results.told()
     assert results.scored - results.passed == set(), results.told()
-    # Those that wait to be scored, such as the checks of headers, hold as well.
+    # The checks that the suite does not score yet, such as those of headers, pass as well.
     assert results.failed == set(), results.told()
 
 

@@ -1,4 +1,4 @@
-"""Tools that the MCP conformance suite asks every server for: answers, notifications, and questions back."""
+"""Tools that the MCP conformance suite requires of every server: answers, notifications, and requests to the client."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -22,7 +22,7 @@ from mcp_types import AudioContent, CreateMessageResult, TextContent
 from frontdesk.interfaces.mcp.context import SdkContext
 from frontdesk.interfaces.mcp.tool_spec import OfferedTool
 
-# The pieces that the fixtures of the conformance suite are made of.
+# Building blocks of the fixtures
 
 
 Json = dict[str, Any]
@@ -38,7 +38,7 @@ def offer(name: str, description: str, call: Call, input_schema: Json = NO_ARGUM
 
 
 def fixed(*content: types.ContentBlock, is_error: bool = False) -> Call:
-    """A tool that always answers the same."""
+    """A tool that always gives the same answer."""
     result = types.CallToolResult(content=list(content), is_error=is_error)
 
     async def call(_ctx: SdkContext, _arguments: Mapping[str, Any]) -> HandlerResult:
@@ -79,16 +79,16 @@ def sampling(prompt: str, max_tokens: int) -> types.CreateMessageRequest:
 
 
 def text_of(reply: types.CreateMessageResult) -> str:
-    """The text of what the client's model said."""
+    """The text of the client's model."""
     return reply.content.text if isinstance(reply.content, types.TextContent) else ""
 
 
-# Tools that answer at once, with every kind of content.
+# Tools that answer immediately, with every kind of content
 
 
 SILENT_WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQIAAACAgA=="
 
-# One use of each keyword that the suite looks for; an endpoint must hand it on untouched.
+# One use of each keyword that the suite looks for; an endpoint must pass it on unchanged.
 JSON_SCHEMA_2020_12: Json = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
@@ -144,7 +144,7 @@ CONTENT: dict[str, OfferedTool] = dict(
 )
 
 
-# Tools that send notifications: progress and logs on their own stream, changes to whoever listens.
+# Tools that send notifications: progress and logs on their own stream, changes to all subscribers
 
 
 BUS = InMemorySubscriptionBus()
@@ -164,7 +164,7 @@ async def with_logging(ctx: SdkContext, _arguments: Mapping[str, Any]) -> Handle
 
 
 def publish(bus: SubscriptionBus, event: ServerEvent) -> Call:
-    """A tool that tells every open subscription of `event`."""
+    """A tool that announces `event` to every open subscription."""
 
     async def call(_ctx: SdkContext, _arguments: Mapping[str, Any]) -> HandlerResult:
         await bus.publish(event)
@@ -178,7 +178,7 @@ async def set_level(_ctx: SdkContext, _params: types.SetLevelRequestParams) -> t
 
 
 def add_listening(server: Server[Any]) -> None:
-    """Let clients open a stream of changes, and say how much log they want."""
+    """Let clients open a stream of changes, and set the log level that they want."""
     server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, ListenHandler(BUS))
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
 
@@ -197,7 +197,7 @@ NOTIFYING: dict[str, OfferedTool] = dict(
 )
 
 
-# Tools that send a request to the client while it waits for them, as the revisions with sessions could.
+# Tools that send the client a request during the call, as the revisions with sessions allow
 
 
 PERSON: Json = {
@@ -230,7 +230,7 @@ async def sample(ctx: SdkContext, arguments: Mapping[str, Any]) -> HandlerResult
 
 
 def elicit(properties: Json, required: tuple[str, ...] = ()) -> Call:
-    """A tool that asks the person for `properties` and says what came back."""
+    """A tool that asks the person for `properties` and reports the reply."""
 
     async def call(ctx: SdkContext, arguments: Mapping[str, Any]) -> HandlerResult:
         schema = object_schema(properties, required)
@@ -254,7 +254,7 @@ CALLING_BACK: dict[str, OfferedTool] = dict(
 )
 
 
-# Tools that ask for input through their result, as 2026-07-28 does.
+# Tools that ask for input through their result, as in 2026-07-28
 
 
 Reply = TypeVar("Reply", types.ElicitResult, types.CreateMessageResult, types.ListRootsResult)
@@ -275,23 +275,23 @@ NEEDED: dict[str, tuple[types.ClientCapabilities, types.InputRequest]] = {
 
 
 def ask(requests: Mapping[str, types.InputRequest], state: str | None = None) -> types.InputRequiredResult:
-    """A result that asks the client for more, and to bring `state` along."""
+    """A result that asks the client for more input, and to send `state` back."""
     return types.InputRequiredResult(input_requests=dict(requests), request_state=state)
 
 
 def retried(ctx: SdkContext) -> types.InputResponseRequestParams:
-    """What a client that asks again adds to its request; the state is unsealed by then."""
+    """What a client adds to its repeated request; the state is unsealed by then."""
     return types.InputResponseRequestParams.model_validate(ctx.params or {}, by_name=False)
 
 
 def replied(ctx: SdkContext, key: str, kind: type[Reply]) -> Reply | None:
-    """The client's reply under `key`, when there is one of this kind."""
+    """The client's reply under `key`, if there is one of this kind."""
     reply = (retried(ctx).input_responses or {}).get(key)
     return reply if isinstance(reply, kind) else None
 
 
 def accepted(ctx: SdkContext, key: str) -> dict[str, Any] | None:
-    """What the person filled in under `key`, when they did."""
+    """The person's entries under `key`, if they filled in the form."""
     reply = replied(ctx, key, types.ElicitResult)
     return None if reply is None or reply.action != "accept" else dict(reply.content or {})
 

@@ -1,4 +1,4 @@
-"""`frontdesk agents` and `frontdesk chat`, as one types them."""
+"""Tests `frontdesk agents` and `frontdesk chat` as typed commands."""
 
 import io
 import json
@@ -25,12 +25,12 @@ from tests.requirements import shows
 from tests.support.desk import START_SECONDS, Desk, clean_environment, frontdesk, frontdesk_here
 from tests.support.terminal import CONTROL_C, CONTROL_D, Terminal, open_terminal
 
-# `frontdesk agents`, as one types it.
+# `frontdesk agents`
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a command came to."""
+    """The result of a command."""
 
     code: object
     out: str
@@ -38,12 +38,12 @@ class Done:
 
 
 Typed = Callable[..., Done]
-# The command is given its words the way the shell does, not as the library would have tests do it.
+# The command gets its words as a shell passes them, not as the library's test helper does.
 as_typed = pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
 
 
 class Person(io.StringIO):
-    """Somebody at a terminal, as far as a command can tell."""
+    """A person at a terminal, as far as a command can see."""
 
     @override
     def isatty(self) -> bool:
@@ -58,7 +58,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def typed(data: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
-    """Runs the command in this process, with a desk among its MCP servers."""
+    """Runs the command in this process, with a Frontdesk server among its MCP servers."""
     monkeypatch.setenv("FRONTDESK_DATA", str(data))
     monkeypatch.setenv("FRONTDESK_MCP_SERVERS", json.dumps([{"name": "desk", "url": desk.mcp}]))
 
@@ -212,20 +212,20 @@ def test_a_mistake_says_what_to_do(typed: Typed, arguments: tuple[str, ...], cod
     assert done.out == ""
 
 
-# `frontdesk chat`: in a terminal as a person uses it, and with one message as a script does.
+# `frontdesk chat`: in a terminal for a person, and with one message for a script
 
 
 APPROVE = "approve? [y]es / [n]o (reason) / [a]lways for this tool in this chat: "
 PROMPT = "you> "
-# None: whoami is told by a header whom it is for.
+# None: a header names the agent for whoami.
 WHOAMI = {"name": "desk__whoami", "args": {"agent_id": "none"}}
-# Escaped, so that what is typed cannot pass for what is answered.
+# Escaped, so that the typed text cannot pass for the answer.
 SLOW = '@@[{"text": "' + r"\u0073low " * 100 + '", "chunk_delay": 0.1}]@@'
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """A data folder with the agent Ann, who may ask a desk who she is when somebody approves."""
+    """A data folder with the agent Ann, who may call whoami on a server after somebody approves."""
 
     data: Path
     servers: str
@@ -294,7 +294,7 @@ def test_a_person_sees_a_turn_as_it_goes_and_stops_it_and_leaves(installation: I
         shown = terminal.until("\nNoted.\n")
         assert "\x1b[2mHm.\x1b[0m\n" in shown
         assert '→ memory_insert(label="human", new_string="Likes tea")' in shown
-        # Before it stands what the agent knew by then.
+        # The agent's earlier knowledge is before it.
         assert "\x1b[32m  + Likes tea\x1b[0m\n" in shown.partition("  memory: human\n")[2]
         assert "tokens in" in terminal.until(PROMPT)
         terminal.type(SLOW)

@@ -1,4 +1,4 @@
-"""The frontdesk command, as one types it: each once as a program, the rest in process."""
+"""Tests the frontdesk command: each subcommand once as a program, the others in process."""
 
 import json
 import os
@@ -28,7 +28,7 @@ from tests.support.wire import MODERN, Answer, call, curl, send
 
 
 def served(data: Path, *callers: Mapping[str, str]) -> list[Answer]:
-    """What a server that opens on this folder, and closes again, answers each caller who asks who they are."""
+    """The answer to each caller's whoami, from a server that opens on this folder and closes again."""
 
     async def ask() -> list[Answer]:
         said, body = call(MODERN)

@@ -1,4 +1,4 @@
-"""The files for running Frontdesk elsewhere: what they say is done on a real PostgreSQL, without the containers."""
+"""Tests the deployment files: does what they describe on a real PostgreSQL, without the containers."""
 
 import re
 import sys
@@ -30,7 +30,7 @@ def services() -> dict[str, Any]:
 
 
 def settings_of(service: dict[str, Any], database: str) -> dict[str, str]:
-    """What a service is set to, with the blanks filled in: a free port, and a database that is here."""
+    """The settings of a service, with the blanks filled in: a free port, and a local database."""
     with listen() as free:
         port = free.getsockname()[1]
     return {
@@ -82,7 +82,7 @@ def test_a_unit_starts_a_command_that_there_is_and_shares_its_folder_with_the_ot
 
 
 def test_what_is_installed_holds_every_file_of_the_package(tmp_path: Path) -> None:
-    """As the image and `pip install` have it: pages are drawn from files that are no Python."""
+    """As in the image and after `pip install`: the pages need files that are not Python."""
     [wheel] = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     with ZipFile(wheel) as archive:
         held = {*archive.namelist()}

@@ -1,4 +1,4 @@
-"""The commands and the notebook of the documentation, run as they stand."""
+"""Runs the commands and the notebook of the documentation unchanged."""
 
 import ast
 import inspect
@@ -25,18 +25,18 @@ from tests.support.desk import ROOT, Desk, clean_environment, frontdesk_here
 from tests.support.models import open_models
 from tests.support.warm import warm_command
 
-# The commands in the documentation, pasted into a shell.
+# The commands in the documentation, pasted into a shell
 
 
 PAGES = ["README.md", *(f"docs/guide/{page.name}" for page in sorted(ROOT.joinpath("docs/guide").glob("*.md")))]
 SECONDS = 120
-# Within a list a block stands as far in as the list's text.
+# In a list a block has the indentation of the list's text.
 BLOCK = re.compile(r"^( *)```(sh|python)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
 def empty(desk: Desk) -> Desk:
-    """The module's desk with nothing in its database: every page begins at the beginning."""
+    """The module's server with an empty database: every page begins at the beginning."""
     with closing(sqlite3.connect(desk.data / "frontdesk.db", timeout=SECONDS)) as connection, connection:
         for table in metadata.tables:
             connection.execute(f'DELETE FROM "{table}"')
@@ -45,7 +45,7 @@ def empty(desk: Desk) -> Desk:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
-    """A folder with what the pages' commands call, beside what every machine has."""
+    """A folder with the programs that the pages' commands call, beside the usual ones."""
     folder = tmp_path_factory.mktemp("programs")
     if shutil.which("curl") is None:
         _program(folder / "curl", f'exec "{sys.executable}" "{ROOT}/tests/support/curl.py" "$@"')
@@ -93,7 +93,7 @@ NOT_RUN = {
 }
 COMMANDS = re.compile(r"^ +(\./dev|frontdesk|export|pip|curl|docker|npx|python3|from|[A-Z_]+=\S+ frontdesk) ?")
 FENCED = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
-# What was typed in a terminal, and what it answered.
+# The input and output of a terminal.
 TYPED = re.compile(r"^ *```console\n *\$ (.*)$", re.MULTILINE)
 
 
@@ -123,7 +123,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 def headings(text: str) -> set[str]:
-    """What links call the headings of a page."""
+    """The anchors of a page's headings."""
     found = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
@@ -142,17 +142,17 @@ def _program(path: Path, body: str) -> None:
     path.chmod(0o755)
 
 
-# The notebook of the guide, run cell by cell against a real server and a scripted model.
+# The notebook of the guide, run cell by cell against a real server and a scripted model
 
 
 NOTEBOOK = ROOT / "docs/guide/memory.ipynb"
 MODEL_KEY = "sk-of-the-notebook"
-# As papermill has it: what stands in this cell is for the reader of the notebook to change.
+# As with papermill: the reader of the notebook changes the values in this cell.
 PARAMETERS = "parameters"
 
 
 def script(task_id: str) -> str:
-    """What the models are to do: look for the task, change it, and say so."""
+    """Instructions for the models: find the task, change it, and report it."""
     steps = [
         {"tool": "search_tasks", "args": {"keyword": "train"}},
         {"text": "Found it. ", "tool": "update_task", "args": {"id": task_id, "status": "in_progress"}},
@@ -175,7 +175,7 @@ def cells() -> list[tuple[CodeType, list[str]]]:
 
 
 async def executed() -> dict[str, Any]:
-    """What the notebook's names stand for after its last cell."""
+    """The values of the notebook's names after its last cell."""
     names: dict[str, Any] = {"__name__": "notebook"}
     for code, tags in cells():
         ran = eval(code, names)

@@ -1,4 +1,4 @@
-"""Frontdesk without the extra frontdesk[letta]: it works, and says what to install once a Letta server is set."""
+"""Tests Frontdesk without the extra frontdesk[letta]: it works, and says what to install once a Letta server is set."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from tests.requirements import shows
 from tests.support.desk import frontdesk
 
-# Imports of what the extra installs fail, as they do where it was not installed.
+# Imports of the extra's packages fail, as they do where it is not installed.
 BLOCKED = """
 import sys
 sys.modules |= dict.fromkeys(["letta_client", "httpx", "httpcore"])

@@ -1,4 +1,4 @@
-"""MCP over standard input and output, and over the old HTTP+SSE transport."""
+"""Tests MCP over standard input and output, and over the old HTTP+SSE transport."""
 
 import json
 import signal
@@ -22,7 +22,7 @@ from tests.requirements import shows
 from tests.support.chat import key
 from tests.support.desk import START_SECONDS, STOP_SECONDS, Desk, clean_environment, frontdesk_here, open_desk
 
-# `frontdesk mcp`: the same tools over standard input and output.
+# `frontdesk mcp`: the same tools over standard input and output
 
 
 HEALTH_CALLS = 10
@@ -56,7 +56,7 @@ def environment(folder: Path, **settings: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def conversation(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
-    """With a client that says everything it has to say, nonsense among it, and closes its end at once."""
+    """With a client that sends everything immediately, nonsense included, and closes its end."""
     return subprocess.run(
         [sys.executable, "-m", "frontdesk", "mcp"],
         env=environment(tmp_path_factory.mktemp("stdio"), FRONTDESK_LOG_LEVEL="debug", DEBUG_AGENT_ID_SOURCE="true"),
@@ -139,7 +139,7 @@ async def made_key(folder: Path, user: str) -> str:
         return await key(app, user)
 
 
-# The old HTTP+SSE transport, with a client that knows no other.
+# The old HTTP+SSE transport, with a client that supports no other
 
 
 SECONDS = 60

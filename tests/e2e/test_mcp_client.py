@@ -1,4 +1,4 @@
-"""The MCP client against real servers: one that keeps tokens in its sessions, the SDK's, and our own."""
+"""Tests the MCP client against real servers: one that keeps tokens in its sessions, the SDK's, and our own."""
 
 import base64
 import json
@@ -67,7 +67,7 @@ async def together(work: Callable[[int], Coroutine[Any, Any, None]], number: int
 
 
 async def misdelivered(ask: Callable[[str], Awaitable[ToolOutcome]]) -> list[tuple[str, ToolOutcome]]:
-    """Ask as two users in turn, 1 to 4 ms apart; gives each answer that is not the asker's."""
+    """Call as two users in turn, 1 to 4 ms apart; gives each answer that belongs to the other user."""
     wrong: list[tuple[str, ToolOutcome]] = []
     pace = random.Random(11)
 
@@ -93,7 +93,7 @@ async def test_no_answer_reaches_the_other_user(tokens: TokenServer, clients: Mc
 
 
 class OneForAll:
-    """What must never be: one session and one remembered token for the whole process."""
+    """The wrong design: one session and one remembered token for the whole process."""
 
     def __init__(self, url: str, http: httpx2.AsyncClient) -> None:
         self._url = url
@@ -273,7 +273,7 @@ def modern_only(inner: ASGIApp, status: int = 404, code: int | None = -32601) ->
 
 @pytest.fixture(scope="module", params=["sse", "json", "stateless", "modern"])
 def sdk(request: pytest.FixtureRequest) -> Iterator[McpServer]:
-    """The SDK's server in each way it can be run."""
+    """The SDK's server in each mode."""
     server = Server[Any]("peer", on_list_tools=listing, on_call_tool=calling)
     app = server.streamable_http_app(json_response=request.param == "json", stateless_http=request.param == "stateless")
     with serve(modern_only(app) if request.param == "modern" else app) as url:
@@ -304,7 +304,7 @@ async def test_what_the_sdks_tools_answer(
 
 
 async def test_what_the_sdk_says_before_its_answer_is_no_answer(sdk: McpServer, clients: McpClientPool) -> None:
-    # Only in this way of running can a server ask something back.
+    # Only in this mode can a server send a request to its client.
     pings = sdk.name == "sse"
     assert await call_upstream(clients.client(sdk, "ada", ADA), "noisy", {"pings": pings}) == ToolOutcome("answered")
 
@@ -361,7 +361,7 @@ async def installation(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerat
 
 @asynccontextmanager
 async def in_process(app: ASGIApp, token: str) -> AsyncGenerator[McpClient]:
-    """A client of the application, which is served on this event loop: what is in it belongs to that."""
+    """A client of the application, which runs on this event loop, so its objects belong to this loop."""
     config = uvicorn.Config(app, lifespan="off", access_log=False, log_config=None, ws="none")
     listener, running, clients = listen(), uvicorn.Server(config), McpClientPool()
     async with anyio.create_task_group() as tasks:

@@ -1,4 +1,4 @@
-"""`frontdesk schedule` and `frontdesk worker`, as one types them."""
+"""Tests `frontdesk schedule` and `frontdesk worker` as typed commands."""
 
 import json
 import signal
@@ -24,7 +24,7 @@ Typed = Callable[..., Done]
 
 @pytest.fixture
 def typed(tmp_path: Path) -> Typed:
-    """Runs the command on a database of its own, where one may plan by the second."""
+    """Runs the command on a database of its own, where schedules may repeat every second."""
 
     def run(*arguments: str, **settings: str) -> Done:
         chosen = {"FRONTDESK_SCHEDULE_SHORTEST": "1", **settings}
@@ -107,7 +107,7 @@ def test_what_cannot_be_done_is_said(typed: Typed, ada: str, arguments: tuple[st
 
 @contextmanager
 def open_worker(data: Path, *arguments: str) -> Generator[subprocess.Popen[str]]:
-    """A worker process; it has started when it says so."""
+    """A worker process, after it has reported its start."""
     process = subprocess.Popen(
         [sys.executable, "-m", "frontdesk", "worker", *arguments],
         env=clean_environment(FRONTDESK_DATA=str(data)) | {"PYTHONPATH": str(ROOT)},
@@ -142,7 +142,7 @@ def test_a_worker_delivers_what_another_process_plans_and_stops_when_told(
 
 
 def delivered(typed: Typed) -> dict[str, Any]:
-    """The first run that was delivered."""
+    """The first delivered run."""
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         found = typed("schedule", "history", "--standing", "delivered", "--json").stdout.splitlines()

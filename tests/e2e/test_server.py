@@ -1,4 +1,4 @@
-"""Running servers: health, chat, two replicas on one database, and agents on a Letta server."""
+"""Tests running servers: health, chat, two replicas on one database, and agents on a Letta server."""
 
 import json
 import signal
@@ -31,7 +31,7 @@ from tests.support.postgres import Postgres
 from tests.support.serving import serve
 from tests.support.wire import MODERN, Answer, call, curl, send
 
-# Health: 200 while the server can serve, 503 while it cannot, open to everybody.
+# Health: 200 while the server can serve, 503 while it cannot, open to everybody
 
 
 GONE_MILLISECONDS = 20_000
@@ -65,7 +65,7 @@ async def health(asgi: ASGIApp) -> Answer:
 
 @contextmanager
 def closed(postgres: Postgres, name: str) -> Generator[None]:
-    """Have a database hang up on everybody, and take nobody in."""
+    """Make a database close all connections, and refuse new ones."""
     gone = "SELECT pg_terminate_backend(pid, %s) FROM pg_stat_activity WHERE datname = %s"
     allow = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
     with psycopg.connect(postgres.url("postgres"), autocommit=True) as connection:
@@ -75,14 +75,14 @@ def closed(postgres: Postgres, name: str) -> Generator[None]:
         connection.execute(allow.format(sql.Identifier(name), sql.Literal(True)))
 
 
-# Chat with a running server, and with two of them on one database.
+# Chat with one running server, and with two on one database
 
 
 LONG = script({"text": "secret " * 500, "chunk_delay": 0.02})
 
 
 async def furnished(data: Path, **settings: str) -> tuple[str, dict[str, str]]:
-    """An agent, and keys of two people, in the database that a server will be started on."""
+    """An agent, and keys of two people, in the database of the server to be started."""
     async with open_app(settings_with(FRONTDESK_DATA=data, **settings)) as app:
         agent = await app.host.create(NewAgent("Ada"))
         people = {
@@ -92,7 +92,7 @@ async def furnished(data: Path, **settings: str) -> tuple[str, dict[str, str]]:
 
 
 async def some(person: Person, session: str, tokens: int, after: str | None = None) -> list[Event]:
-    """The first tokens of a stream, which is then left."""
+    """The first tokens of a stream, which the client then leaves."""
     events: list[Event] = []
     with anyio.fail_after(SECONDS):
         async with aclosing(person.stream(session, after)) as stream:
@@ -136,7 +136,7 @@ async def read_in_parts_and_cancel(ann: Person, bob: Person, agent: str) -> None
 
 
 async def listen_until_it_stops(desk: Desk, ann: Person, agent: str) -> str:
-    """One stream with something to tell and one without; the session of the first."""
+    """One stream with events and one without; gives the session of the first."""
     busy, idle = await ann.open(agent), await ann.open(agent)
     heard: dict[str, list[Event]] = {busy: [], idle: []}
     connected = {busy: anyio.Event(), idle: anyio.Event()}
@@ -212,7 +212,7 @@ async def test_a_message_to_one_replica_is_told_at_another_and_cancelled_from_ei
             assert [event["id"] for event in rest if event["id"] in {one["id"] for one in part[1:]}] == []
 
 
-# Two servers on one PostgreSQL: any of them answers, and limits are shared.
+# Two servers on one PostgreSQL: each of them can answer, and limits are shared
 
 
 CALLS_EACH = 8
@@ -220,11 +220,11 @@ REPLICA_SECONDS = 30
 
 
 async def taking_turns(there: Desk, here: Settings, credential: Mapping[str, str]) -> list[int]:
-    """The statuses that a server elsewhere and one in this process answer with, once the journal has them all."""
+    """The statuses from another server and from one in this process, once the journal has them all."""
     said, body = call(MODERN)
     said |= credential
     statuses: list[int] = []
-    # The database is all that the two have in common.
+    # The two share nothing but the database.
     async with open_app(here) as app:
         asgi = build_application(app)
         for _ in range(CALLS_EACH):
@@ -251,7 +251,7 @@ def test_a_key_made_anywhere_works_at_every_replica_and_its_rate_is_one(tmp_path
     assert surfaces == ["cli", *["mcp"] * 16]
 
 
-# Agents on a Letta server: a stand-in that speaks the part of its REST API we use.
+# Agents on a Letta server: a stand-in implements the part of its REST API that we use
 
 
 AGENT = {"id": "agent-1", "name": "Support", "description": None}

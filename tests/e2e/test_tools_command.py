@@ -1,4 +1,4 @@
-"""`frontdesk tools`, as one types it."""
+"""Tests `frontdesk tools` as typed commands."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ def shop() -> Iterator[ToolServer]:
 
 @pytest.fixture
 def typed(tmp_path: Path) -> Typed:
-    """Runs the command, on a database of its own, without the model: none of this hangs on it."""
+    """Runs the command on a database of its own, without the embedding model, which these tests do not need."""
 
     def run(*arguments: str, **settings: str) -> Done:
         chosen = {"FRONTDESK_EMBEDDINGS": "off", **settings}

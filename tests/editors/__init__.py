@@ -1,1 +1,1 @@
-"""Editors and other clients of the Agent Client Protocol, as published."""
+"""Tests with published editors and other clients of the Agent Client Protocol."""

@@ -1,4 +1,4 @@
-"""A folder to work in, and a home for a client that keeps things in it."""
+"""Fixtures: a work folder, and a home for a client that keeps files in it."""
 
 from pathlib import Path
 
@@ -17,5 +17,5 @@ def work(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path, ready: Ready) -> Path:
-    """Its `data` is Frontdesk's."""
+    """Its folder `data` is Frontdesk's."""
     return ready.in_folder(tmp_path / "home" / "data").parent

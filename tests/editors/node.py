@@ -1,4 +1,4 @@
-"""Where the published clients are, fetched on first use."""
+"""Locates the published clients, and fetches them on first use."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ PACKAGES = Packages(Path(__file__).parent)
 
 
 def schema() -> Path:
-    """The protocol's first version as its SDK ships it: the unstable one, which has all of the stable."""
+    """The schema of the protocol's first version from its SDK: the unstable one, which includes all of the stable."""
     return PACKAGES.install() / "@agentclientprotocol" / "sdk" / "schema" / "v1" / "schema.unstable.json"
 
 
@@ -17,5 +17,5 @@ def acpx() -> Path:
 
 
 def example_client() -> Path:
-    """The SDK's own example, in the last line of releases that publish it."""
+    """The SDK's own example, from the last release line that publishes it."""
     return PACKAGES.install() / "acp-examples" / "dist" / "examples" / "client.js"

@@ -1,4 +1,4 @@
-"""Runs a published client with Frontdesk as its agent, and reads what went between them."""
+"""Runs a published client with Frontdesk as its agent, and reads the frames between them."""
 
 import json
 import shlex
@@ -19,7 +19,7 @@ from tests.support.desk import START_SECONDS, STOP_SECONDS, clean_environment
 from tests.support.environments import NODE
 
 RUN_SECONDS = 2 * START_SECONDS
-# What only an agent sends; which side an answer is of, acpx does not show.
+# Methods that only an agent sends; acpx does not show which side an answer comes from.
 AGENTS = frozenset(
     {
         "session/update",
@@ -38,7 +38,7 @@ AGENTS = frozenset(
 
 @dataclass(slots=True)
 class Exchange:
-    """What acpx shows of both sides, as it goes on; its agent's part is held against the schema."""
+    """The frames of both sides that acpx shows, as they come; the agent's frames are checked against the schema."""
 
     process: subprocess.Popen[str]
     frames: list[Json] = field(default_factory=list[Json])
@@ -63,7 +63,7 @@ class Exchange:
         return next(frame for frame in self.read() if holds(frame))
 
     def interrupt(self) -> None:
-        """As by Ctrl-C."""
+        """Interrupt it as Ctrl-C does."""
         self.process.send_signal(signal.SIGINT)
 
     def updates(self, kind: str) -> Sequence[Json]:
@@ -83,7 +83,7 @@ class Exchange:
 
 @contextmanager
 def acpx(work: Path, home: Path, *arguments: str) -> Generator[Exchange]:
-    """acpx at work in a folder; it, its agent and all of theirs are over at the end."""
+    """acpx at work in a folder; it, its agent and all their processes have ended at the end."""
     shown = ("--cwd", str(work), "--format", "json", "--json-strict", "--agent", shlex.join(FRONTDESK))
     with running([str(node.acpx()), *shown, *arguments], work, home) as process:
         yield Exchange(process)
@@ -93,7 +93,7 @@ def acpx(work: Path, home: Path, *arguments: str) -> Generator[Exchange]:
 def running(
     command: Sequence[str], work: Path, home: Path, surroundings: Mapping[str, str] | None = None
 ) -> Generator[subprocess.Popen[str]]:
-    """A program of Node's; whatever happens, it is over at the end, and has left nothing behind."""
+    """A Node program; it always ends with the block, and leaves nothing behind."""
     environment = clean_environment(FRONTDESK_DATA=str(home / "data"), HOME=str(home), **(surroundings or {}))
     mark = home.as_posix()
     with (home / "stderr.log").open("wb") as sink:

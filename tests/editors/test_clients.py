@@ -1,4 +1,4 @@
-"""Published clients of the Agent Client Protocol with Frontdesk as their agent, and the tests' own editor."""
+"""Tests Frontdesk as the agent of published Agent Client Protocol clients, and checks the tests' own editor."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from tests.support.acp.process import FRONTDESK
 from tests.support.acp.schema import ALLOW, GOING_ON, PERMISSION, Json, Refused, outcome, script
 from tests.support.desk import ROOT, STOP_SECONDS
 
-# acpx, a client for the command line, with Frontdesk as its agent.
+# acpx, a client for the command line
 
 
 WRITING: Json = {"tool": "write_file", "args": {"path": "new.txt", "content": "by the agent\n"}}
@@ -108,7 +108,7 @@ def test_acpx_cancels_a_turn(work: Path, home: Path) -> None:
     assert exchange.stop == "cancelled"
 
 
-# The client of the Python SDK with Frontdesk as its agent.
+# The client of the Python SDK
 
 
 def text(words: str) -> TextContentBlock:
@@ -134,17 +134,17 @@ async def test_the_python_client_edits_a_file_and_loads_its_session(work: Path, 
         assert [update.status for update in editor.updates("tool_call_update")][-1] == "completed"
 
 
-# The example client of the TypeScript SDK, as it is published, with Frontdesk as its agent.
+# The published example client of the TypeScript SDK
 
 
-# The one thing that it ever says, and the path that it takes its agent by.
+# The example's only prompt, and the path from which it loads its agent.
 SAYS = "Hello, agent!"
 LAUNCHER = "npx"
 TYPESCRIPT_WRITING: Json = {"tool": "write_file", "args": {"path": "new.txt", "content": "by the agent"}}
 
 
 def surroundings(home: Path, says: str) -> dict[str, str]:
-    """What makes the client start Frontdesk where it would start its own example, and say something else."""
+    """Makes the client start Frontdesk instead of its own example, with another prompt."""
     words = re.sub(r"([\\/&])", r"\\\1", json.dumps(says)[1:-1])
     instead = f"sed -u {shlex.quote(f's/{SAYS}/{words}/')} | " if says != SAYS else ""
     launcher = home / LAUNCHER
@@ -186,7 +186,7 @@ def test_the_example_client_asks_its_person(work: Path, home: Path, choice: str,
     assert "Agent completed with: end_turn" in told
 
 
-# An editor that can do everything has it done through itself.
+# An editor with all abilities performs everything itself
 
 
 LONG: Json = {"tool": "run_command", "args": {"command": "sleep 600 & sleep 600"}}
@@ -249,7 +249,7 @@ async def test_a_terminal_at_work_is_released_when_its_turn_is_cancelled(work: P
             assert terminals.open == {}
 
 
-# What the tests' own editor notices of an agent that does something wrong.
+# The tests' own editor notices an agent's mistakes
 
 
 RUDE_AGENT = ROOT / "tests" / "support" / "acp" / "rude_agent.py"
@@ -269,7 +269,7 @@ NOTICED = {
 
 
 async def talk(data: Path, manner: str) -> str:
-    """A whole conversation with an agent of these manners; what it said."""
+    """A whole conversation with an agent that makes this mistake; gives the reported mistakes."""
     async with editor(data, command=(sys.executable, str(RUDE_AGENT), manner)) as client:
         await client.initialize()
         await client.prompt("s", "hello")
@@ -286,7 +286,7 @@ async def test_nothing_is_said_against_an_agent_that_does_nothing_wrong(tmp_path
 async def test_an_agent_that_does_something_wrong_fails_its_test(
     tmp_path: Path, manner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Shorter than what the agent leaves behind is there for.
+    # Shorter than the lifetime of the process that the agent leaves behind.
     monkeypatch.setattr(process, "STOP_SECONDS", 1)
     with pytest.raises(AssertionError, match=NOTICED[manner]):
         await talk(tmp_path / "data", manner)

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of journal writes and of turns: rows and conversations stay whole."""
+"""Tests kill -9 during journal writes and turns: rows and conversations stay whole."""
 
 import json
 import sqlite3
@@ -28,10 +28,10 @@ from tests.support.postgres import Postgres
 from tests.support.waiting import comes_true
 from tests.support.wire import MODERN, call
 
-# kill -9 in the middle of journal writes: whole rows, in order, nothing that was seen is lost.
+# kill -9 during journal writes: whole rows, in order, and nothing that was visible is lost
 
 
-# The second starts from what the first left behind when it was killed.
+# The second server starts from what the first left behind when it was killed.
 ROUNDS = 2
 CALLS_BEFORE_KILL = 300
 SECONDS = 60
@@ -47,7 +47,7 @@ Row = tuple[object, ...]
 
 
 def hammer(desk: Desk, acknowledged: list[str], prefix: str, enough: threading.Event) -> None:
-    """Call until the server is gone; note what it answered, in order."""
+    """Call until the server is gone; gives its answers, in order."""
     said, body = call(MODERN)
     with closing(HTTPConnection(urlsplit(desk.url).netloc, timeout=SECONDS)) as connection:
         try:
@@ -58,12 +58,12 @@ def hammer(desk: Desk, acknowledged: list[str], prefix: str, enough: threading.E
                 acknowledged.append(name)
                 if number == CALLS_BEFORE_KILL:
                     enough.set()
-        except (OSError, HTTPException):  # the kill may fall between an answer's head and its body
+        except (OSError, HTTPException):  # the kill may come between an answer's head and its body
             enough.set()
 
 
 def kill_while_writing(desk: Desk, prefix: str, rows: Callable[[], list[Row]]) -> list[str]:
-    """Kill the server between two answers, when it has stored some of this round's; what it answered."""
+    """Kill the server between two answers, when it has stored some of this round's; gives its answers."""
     acknowledged: list[str] = []
     enough = threading.Event()
     before = len(rows())
@@ -78,12 +78,12 @@ def kill_while_writing(desk: Desk, prefix: str, rows: Callable[[], list[Row]]) -
 
 
 def check(rows: list[Row], acknowledged: list[str], seen: list[str]) -> list[str]:
-    """The stored ids, after making sure that they are whole and that only the tail of this round's is missing."""
+    """The stored ids, after the check that they are whole and that only the end of this round's is missing."""
     assert all(row[1:5] == ("agent-1", "whoami", "ok", "header") and isinstance(row[5], int) for row in rows)
     stored = [str(row[0]) for row in rows]
     assert stored[: len(seen)] == seen, "what was stored before is still there, in order"
     kept = stored[len(seen) :]
-    # The server may have stored a call whose answer the kill cut off: one more than we know of.
+    # The server may have stored a call whose answer the kill cut off: one more than the test knows.
     assert kept[: len(acknowledged)] == acknowledged[: len(kept)], "what is missing is the end, and only that"
     return stored
 
@@ -110,7 +110,7 @@ def test_a_killed_server_loses_at_most_what_was_not_yet_written(
 
 
 def stored_rows(settings: Settings) -> list[Row]:
-    """What somebody else who looks into the database sees at this moment."""
+    """What another connection to the database sees at this moment."""
     if settings.database_url is not None:
         with psycopg.connect(settings.database_url.get_secret_value()) as connection:
             return connection.execute(ROWS).fetchall()
@@ -119,12 +119,12 @@ def stored_rows(settings: Settings) -> list[Row]:
 
 
 def settled_rows(settings: Settings) -> list[Row]:
-    """What a server that was killed has left behind for good."""
+    """What a killed server has left in the database for good."""
     if settings.database_url is None:
         with closing(sqlite3.connect(settings.data / "frontdesk.db")) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     else:
-        # PostgreSQL finishes what it was told last, though nobody is there to hear of it.
+        # PostgreSQL finishes the last statement, though the client is gone.
         with psycopg.connect(settings.database_url.get_secret_value(), autocommit=True) as connection:
             assert comes_true(lambda: connection.execute(OTHERS).fetchone() == (0,), SECONDS, POLL_SECONDS)
     return stored_rows(settings)
@@ -162,10 +162,10 @@ async def test_a_reader_only_ever_sees_whole_batches(settings: Settings) -> None
     assert {count % BATCH for count in counts} == {0}
 
 
-# kill -9 in the middle of a turn: the conversation is whole, the turn marked, and nothing is repeated.
+# kill -9 during a turn: the conversation is whole, the turn is marked, and nothing is repeated
 
 
-# Takes a turn with a tool that leaves a mark each time it runs, and says each event as it comes.
+# Takes a turn with a tool that leaves a mark each time it runs, and prints each event as it comes.
 PROGRAM = """
 import anyio, sys, json
 from contextlib import aclosing
@@ -200,7 +200,7 @@ anyio.run(main)
 
 
 def killed_at(moment: str, text: str, marks: Path, environment: dict[str, str]) -> str:
-    """The agent whose turn was killed as soon as it said `moment`."""
+    """The agent whose turn was killed as soon as it printed `moment`."""
     command = [sys.executable, "-c", PROGRAM, str(marks), text]
     with Popen(command, env=environment | {"PYTHONPATH": str(ROOT)}, stdout=PIPE, text=True) as process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""Tool servers, databases and clients that hang or misbehave: everybody else goes on."""
+"""Tests tool servers, databases and clients that hang or misbehave: all others continue to work."""
 
 import signal
 import socket
@@ -26,11 +26,11 @@ from tests.support.postgres import Postgres
 from tests.support.tool_servers import ToolServer, open_dying_server, open_tool_server, tool, tools
 from tests.support.wire import call_upstream
 
-# Servers that misbehave while they are asked for their tools: the others, and everybody who searches, go on.
+# Servers that misbehave when their tools are listed: the other servers, and all searches, continue
 
 
 COUNT = 25
-# How long a server may take; the one that hangs takes it all.
+# The time limit of a server; the server that hangs uses all of it.
 PATIENCE = 1.0
 SECONDS = 30
 HANGS, DIES, LIES, RENAMES, SOUND = "hangs", "dies", "lies", "renames", "sound"
@@ -38,13 +38,13 @@ HANGS, DIES, LIES, RENAMES, SOUND = "hangs", "dies", "lies", "renames", "sound"
 
 @dataclass(slots=True)
 class Street:
-    """Five servers, each with the same number of tools, and where each is."""
+    """Five servers, each with the same number of tools, and their addresses."""
 
     servers: dict[str, ToolServer]
     urls: dict[str, str]
 
     def misbehave(self) -> None:
-        """Each in its own way; the one that dies needs no telling."""
+        """Make each server fail in its own way; the one that dies needs no signal."""
         self.servers[HANGS].hangs = True
         self.servers[LIES].tools = [
             tool("lies_0", schema={"type": "array", "items": "everything"}),
@@ -70,7 +70,7 @@ def open_street() -> Generator[Street]:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The catalogue, and the clients that its tools are called with."""
+    """The catalogue, and the clients that call its tools."""
 
     catalogue: Catalogue
     servers: KnownServers
@@ -83,7 +83,7 @@ class Installation:
         return {state.name: state for state in self.catalogue.servers()}
 
     async def call(self, tool_id: str) -> str:
-        """What comes back from where a tool's id leads."""
+        """The answer of the tool with this id."""
         found = await self.catalogue.get(tool_id)
         assert found is not None
         server = self.servers.get(found.server)
@@ -120,7 +120,7 @@ async def test_of_five_servers_four_misbehave_and_search_goes_on_and_each_is_rep
 
 
 async def _refresh_while_searching(installation: Installation, street: Street) -> list[CrawlStep]:
-    """Ask everybody again; all the while tools are found, also those of the server that gives no answer."""
+    """List the tools of all servers again; meanwhile searches find tools, also those of the silent server."""
     ends: list[CrawlStep] = []
 
     def told(step: CrawlStep) -> None:
@@ -157,7 +157,7 @@ def _check_reports(states: dict[str, ServerState]) -> None:
 
 
 async def _check_tools(installation: Installation) -> None:
-    """What was known of the silent ones stays, stale; nothing is half there; a lie costs only what was lied about."""
+    """The silent servers' tools stay, marked stale; none is half stored; a false listing affects only its own tools."""
     for name in (HANGS, DIES, LIES, RENAMES, SOUND):
         listed = await installation.catalogue.page(ToolFilter(server=name, limit=100))
         assert len(listed) == COUNT
@@ -175,7 +175,7 @@ async def _check_tools(installation: Installation) -> None:
 
 
 async def _check_routes(installation: Installation, street: Street) -> None:
-    """A tool's id leads to its own server and to no other; one that went leads nowhere."""
+    """A tool's id leads to its own server only; the id of a removed tool leads nowhere."""
     for name in (LIES, SOUND):
         assert await installation.call(f"{name}::{name}_3") == f"{name}: {name}_3"
     assert await installation.call(f"{RENAMES}::renamed_3") == f"{RENAMES}: renamed_3"
@@ -199,7 +199,7 @@ def _named(name: str) -> list[dict[str, object]]:
     return tools(f"{name}_{number}" for number in range(COUNT))
 
 
-# Parts that fall silent: a database that hangs, a client that never finishes its request.
+# Parts that stop answering: a database that hangs, a client that never finishes its request
 
 
 def health(desk: Desk) -> int:
@@ -224,7 +224,7 @@ def test_a_database_that_hangs_holds_up_neither_health_nor_the_stop(tmp_path: Pa
 )
 def test_a_head_without_an_end_is_cut_off(desk: Desk, said: bytes) -> None:
     address = urlsplit(desk.url)
-    # Where we are still sending when it hangs up, we are told so as a reset or as a broken pipe.
+    # If the server hangs up while the client is still sending, the client sees a reset or a broken pipe.
     with (
         socket.create_connection((address.hostname, address.port), timeout=SECONDS) as client,
         suppress(ConnectionError),

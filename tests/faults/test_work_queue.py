@@ -1,4 +1,4 @@
-"""Fifty agents race for five hundred pieces of work, some die holding one: each is done once, and none is lost."""
+"""Tests fifty agents on five hundred pieces of work while some die: each is done once, and none is lost."""
 
 import sys
 from collections import Counter
@@ -26,12 +26,12 @@ from tests.support.waiting import until
 ANN = PersonScope("ann")
 AGENTS, WORK = 50, 500
 REPLICAS = 2
-# Every fifth agent dies with the third piece of work in its hands, right after it took it.
+# Every fifth agent dies with its third piece of work, right after it claimed it.
 MORTAL, LAST = 5, 3
 BRIEF, AMPLE = timedelta(milliseconds=1), timedelta(minutes=10)
 SECONDS = 60
 
-# Takes a piece of work, says which, and waits to be killed.
+# Claims a piece of work, prints which, and waits for the kill.
 PROGRAM = """
 import anyio
 from datetime import timedelta
@@ -53,7 +53,7 @@ anyio.run(main)
 
 @dataclass
 class Race:
-    """What everybody can see of it: who holds what and lives, who did what, and who died over it."""
+    """What everybody can see: which living agents hold work, which agent did what, and which died with what."""
 
     queues: Sequence[WorkQueueService]
     holding: dict[str, str] = field(default_factory=dict[str, str])
@@ -61,7 +61,7 @@ class Race:
     dead: list[AiTask] = field(default_factory=list[AiTask])
 
     async def run(self, number: int, *, mortal: bool) -> None:
-        """One agent, from its first claim until nothing is left for it."""
+        """One agent, from its first claim until no work is left for it."""
         scope, queue = PersonScope("ann", f"agent-{number}"), self.queues[number % len(self.queues)]
         taken = 0
         while True:

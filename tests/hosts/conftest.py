@@ -1,4 +1,4 @@
-"""The host under test: built in on SQLite and on PostgreSQL, and the real Letta server."""
+"""Fixtures: the host under test, built in on SQLite and on PostgreSQL, and the real Letta server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ def letta_models() -> Iterator[ModelServer]:
 def letta(
     tmp_path_factory: pytest.TempPathFactory, postgres: Postgres, letta_models: ModelServer
 ) -> Iterator[LettaServer]:
-    """The real Letta server, with a password; one for the whole run, since it takes its time to start."""
+    """The real Letta server, with a password; one for the whole run, since its start takes long."""
     folder = tmp_path_factory.mktemp("letta")
     with open_letta(folder, postgres.create_database(), letta_models.openai_url, PASSWORD) as server:
         yield server

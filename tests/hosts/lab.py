@@ -1,4 +1,4 @@
-"""A host under test, whichever it is, and what a test needs to know of the difference: nothing."""
+"""A host under test, of any kind, behind one interface that hides the differences from the tests."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
@@ -46,7 +46,7 @@ async def opened(settings: Settings) -> AsyncGenerator[AgentHost]:
 
 
 def script(*steps: dict[str, Any]) -> str:
-    """A message that has the scripted model do this."""
+    """A message that makes the scripted model do this."""
     return f"@@{dumps(steps)}@@"
 
 
@@ -62,7 +62,7 @@ async def take(
     caller: Caller = CALLER,
     **more: Any,
 ) -> list[Event]:
-    """The events of one whole turn; `more` is what else a prompt may say."""
+    """The events of one whole turn; `more` are the other fields of the prompt."""
     prompt = Prompt(agent_id, caller, text, approvals, conversation_id, tools, max_steps, **more)
     with anyio.fail_after(SECONDS):
         async with aclosing(host.send(prompt)) as events:

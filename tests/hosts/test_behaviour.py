@@ -1,4 +1,4 @@
-"""What every agent host does, shown on each of them."""
+"""Tests the behaviour that all agent hosts share, on each of them."""
 
 from contextlib import aclosing
 
@@ -309,7 +309,7 @@ async def test_a_model_that_fails_ends_the_turn_and_not_the_conversation(lab: La
         assert said(await take(host, agent.id, script({"text": "back"}))) == "back"
 
 
-# A turn that is over is told again, on every host as far as it keeps it.
+# A finished turn can be read again, on every host as far as the host keeps it
 
 
 OPERATOR = Caller("req-look", local=True, any_agent=True)
@@ -359,7 +359,7 @@ async def test_turns_are_listed_also_while_the_server_behind_the_host_is_away(la
         assert (bool(found.trouble), bool(told.trouble), bool(told.said)) == (away, away, not away)
 
 
-# Of two who change the same memory at once, one is told that the other came first.
+# Two concurrent changes of the same memory: the second fails with a conflict
 
 
 async def value_of(host: AgentHost, agent_id: str) -> str:
@@ -396,7 +396,7 @@ async def test_of_several_who_saw_the_same_one_gets_to_write(lab: Lab) -> None:
             assert written == [await value_of(host, agent)]
 
 
-# What waits for somebody's word is listed as such, until the word is given or what waits is given up.
+# Turns that wait for a decision are listed until the decision or the end of the turn
 
 
 BUY = client_tool("buy", lambda _: "bought", needs_approval=True)
@@ -421,7 +421,7 @@ async def test_a_turn_waits_until_its_calls_are_answered_or_given_up(lab: Lab) -
         assert await waiting(app) == []
 
 
-# The pages of agents, whichever host they live on.
+# The pages of agents, on each host
 
 
 @shows("WEB-AGENTS")

@@ -1,4 +1,4 @@
-"""What only the built-in host does with a turn, and tools that come and go during one."""
+"""Tests the built-in host's own features in a turn, and tools that change during one."""
 
 import base64
 import json
@@ -56,7 +56,7 @@ from tests.requirements import shows
 from tests.support.models.application import ModelServer
 from tests.support.tool_servers import open_tool_server, tool
 
-# What only the built-in host does with a turn: ask first, listen on, go back; and how it thinks and makes room.
+# The built-in host's own features: questions to the person, later messages, going back, thinking, compaction
 
 
 on_both_databases = pytest.mark.parametrize("lab", BUILT_IN, indirect=True)
@@ -65,7 +65,7 @@ SOUND = Media("audio/wav", b"RIFF....WAVE")
 
 
 def saying(*said: Sequence[str]) -> Any:
-    """Somebody who says this, each time they are asked the next."""
+    """A person who gives these answers, one for each question."""
     words: Iterator[Sequence[str]] = iter(said)
     return lambda: next(words, ())
 
@@ -308,7 +308,7 @@ async def test_a_model_that_cannot_be_had_says_what_to_do(lab: Lab) -> None:
         assert of_kind(events, Failed)[0].trouble is FailureKind.NOT_FOUND
 
 
-# Tools of the built-in agents that come and go: within a turn, and when many change them at once.
+# Tools of the built-in agents that change: within a turn, and by many at the same time
 
 
 SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}}
@@ -318,7 +318,7 @@ CHANGES = 200
 
 
 async def answer(_caller: Caller, _server: str, tool: str, given: Mapping[str, Any], _token: object) -> ToolOutcome:
-    """What any tool of any server answers here: its name, and what it was given."""
+    """The answer of any tool of any server here: its name and its arguments."""
     return ToolOutcome(f"{tool}: {given.get('x')}")
 
 
@@ -364,7 +364,7 @@ def changing(host: EmbeddedHost, agent: str, attach: Sequence[HeldTool], detach:
 
 
 def offered(models: ModelServer, before: int) -> list[list[str]]:
-    """The names of the tools in each request that the model had since."""
+    """The names of the tools in each request to the model since then."""
     bodies = [seen.body for seen in list(models.seen)[before:]]
     return [[tool["function"]["name"] for tool in body["tools"]] for body in bodies]
 
@@ -435,7 +435,7 @@ async def test_tools_that_every_agent_has_come_with_its_caller_and_win_over_what
 async def change_at_random(
     host: EmbeddedHost, agent: str, tools_lock: AgentToolsLock, dice: random.Random
 ) -> SelectionResult:
-    """What `find_tools` does, with a search that finds whatever it likes."""
+    """Does the work of `find_tools`, with a search that returns these tools."""
     numbers = dice.sample(range(40), dice.randint(1, 8))
     matches = [ToolCandidate(f"shop::t{number}", f"shop__t{number}", 90) for number in numbers]
     tools = {match.id: shop(match.name.removeprefix("shop__")) for match in matches}
@@ -449,7 +449,7 @@ async def change_at_random(
 
 
 async def test_two_hundred_changes_at_once_leave_every_limit_kept_and_no_tool_lost(settings: Settings) -> None:
-    """Two processes on one database are two apps here: their locks have nothing else in common."""
+    """Two processes on one database are two apps here: their locks share nothing else."""
     done: list[SelectionResult] = []
     dice = random.Random(4)
 
@@ -491,10 +491,10 @@ async def test_call_tool_of_an_agent_takes_its_arguments_as_json_text(thinking: 
     assert all("no JSON" in one.text for one in back[5:])
 
 
-# What the built-in host loads for its turns, and where.
+# Which libraries the built-in host loads for its turns, and in which thread
 
 
-# A process of its own: in this one the libraries are loaded long since.
+# A process of its own: this one has loaded the libraries already.
 PROGRAM = """
 import sys, threading
 

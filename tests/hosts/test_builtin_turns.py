@@ -1,4 +1,4 @@
-"""The built-in agent's turn on both model APIs: the loop, the order of tool calls, and approvals."""
+"""Tests the built-in agent's turn on both model APIs: the loop, the order of tool calls, and approvals."""
 
 import json
 import random
@@ -43,7 +43,7 @@ from tests.support.models.application import ModelServer
 from tests.support.postgres import Postgres
 from tests.support.tool_servers import open_tool_server, tool
 
-# The built-in agent's turn, on both model APIs: ten requests, tools of every kind, and the limit.
+# The loop on both model APIs: ten requests, tools of every kind, and the limit
 
 
 SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}}
@@ -64,7 +64,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, models: ModelServer
 
 
 def meeting(parties: int) -> Tool:
-    """A tool that answers only once so many calls of it are under way: it hangs unless they run at once."""
+    """A tool that answers only when this many calls of it are running: it hangs unless they run concurrently."""
     waiting: list[anyio.Event] = []
 
     async def run(arguments: Any) -> ToolOutcome:
@@ -221,7 +221,7 @@ async def test_a_conversation_that_fills_the_model_is_summed_up_and_stays_whole(
         assert [event.text[:9] for event in of_kind(history, UserText)] == [f"Chapter {n}" for n in range(6)]
 
 
-# In which order the tools of one model turn run: as they were called, those that only read beside each other.
+# The order of the tool calls of one model turn: as the model made them; calls that only read run concurrently
 
 
 ANN = Caller("req-test", user_id="ann", source=AgentIdSource.CREDENTIAL, verified=True)
@@ -230,7 +230,7 @@ BATCHES = 25
 
 @pytest.fixture(scope="module", params=BUILT_IN)
 async def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[App]:
-    """Agents of our own that think offline, on either database."""
+    """Our own agents with an offline model, on either database."""
     data: dict[str, Any] = {"FRONTDESK_DATA": tmp_path_factory.mktemp("order"), "FRONTDESK_EMBEDDINGS": "off"}
     if request.param == "postgresql":
         server: Postgres = request.getfixturevalue("postgres")
@@ -241,7 +241,7 @@ async def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 @dataclass
 class Bench:
-    """Tools that note when they begin and end. Those that read wait until as many as can run beside them do."""
+    """Tools that record when they begin and end. Reading tools wait until all that may run with them have begun."""
 
     began: list[str] = field(default_factory=list[str])
     log: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -252,7 +252,7 @@ class Bench:
         return [read, Tool("change", "Changes.", SCHEMA, self._change)]
 
     def plan(self, kinds: Sequence[str]) -> list[dict[str, Any]]:
-        """Calls of these kinds; each stretch of reading has one meeting."""
+        """Calls of these kinds; all calls of one run of reading tools wait for each other."""
         calls: list[dict[str, Any]] = []
         group: list[str] = []
         for number, kind in enumerate([*kinds, ""]):
@@ -287,7 +287,7 @@ class Bench:
         return ToolOutcome(given["x"])
 
     def check(self, kinds: Sequence[str]) -> None:
-        """Whatever changes something stands between what was called before and after it."""
+        """A call that changes something runs after all earlier calls and before all later ones."""
         at = {(what, name): place for place, (what, name) in enumerate(self.log)}
         names = [f"{kind} {number}" for number, kind in enumerate(kinds)]
         assert len(self.log) == 2 * len(names)
@@ -389,7 +389,7 @@ def _returns(events: Sequence[Event]) -> list[ToolReturn]:
     return [back[call.call_id] for call in of_kind(events, ToolCall)]
 
 
-# Approvals on the built-in host: what is given up, what is lost, and what an endpoint's odd ids do.
+# Approvals: turns that are given up or lost, and an endpoint's odd ids
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""An editor whose agent is on the real Letta server: sessions, coding tools with leave, memory, and the past."""
+"""Tests an editor whose agent is on the real Letta server: sessions, permitted coding tools, memory, history."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -55,7 +55,7 @@ async def test_a_session_on_letta_is_opened_prompted_and_loaded(desk: Desk, tmp_
     opened = await client.new_session(work)
     session = opened["sessionId"]
     assert {"mode", "model", "agent"} <= set(values(opened))
-    # Letta cannot be had to wait before an edit of memory.
+    # Letta cannot wait for permission before an edit of memory.
     assert "memory" not in values(opened)
     assert await client.prompt(session, script({"reasoning": "Hm", "text": "Hello from Letta"})) == {
         "stopReason": "end_turn"

@@ -1,4 +1,4 @@
-"""Scheduled prompts and Letta agents: a server that is busy or fails, and an agent that schedules itself."""
+"""Tests scheduled prompts and Letta agents: a server that is busy or fails, and an agent that schedules itself."""
 
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping
@@ -28,7 +28,7 @@ from tests.support.models.application import ModelServer
 from tests.support.scheduling import OPERATOR
 from tests.support.waiting import until
 
-# Scheduled prompts to a Letta server that is busy, slow, failing or cut off: what is told, retried and left alone.
+# Scheduled prompts to a Letta server that is busy, slow, failing or cut off: reports, retries, abandoned runs
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ async def test_a_run_that_a_dead_server_left_behind_is_not_waited_for(host: Agen
 async def test_a_run_in_doubt_is_looked_for_once_it_has_ended(host: AgentHost, moody_letta: MoodyLetta) -> None:
     run = run_of(AGENT, "Report.")
     await deliver(host, run)
-    # What a crash left: a request that had only just arrived, and so is not among the runs yet.
+    # After a crash: a request that has only just arrived, and so is not among the runs yet.
     said, moody_letta.messages = moody_letta.messages, []
     moody_letta.runs = [[], [], [a_run(1)], [a_run(1)], []]
     waits = again(run)
@@ -166,7 +166,7 @@ async def test_nobody_is_there_at_all(tmp_path: Path) -> None:
     assert (error.permanent, error.counted, error.in_doubt) == (False, True, True)
 
 
-# A real Letta agent schedules itself through MCP, and a worker wakes it: the whole way, with real processes.
+# A real Letta agent schedules itself through MCP, and a worker wakes it, with real processes
 
 
 MODEL = "openai-proxy/fake-1"
@@ -180,14 +180,14 @@ def reach(letta: LettaServer) -> dict[str, str]:
 
 @pytest.fixture
 def desk(tmp_path: Path, reach: dict[str, str]) -> Iterator[Desk]:
-    """A server as anybody starts it, which delivers what is due; only that here two minutes are two seconds."""
+    """A server in its usual setup, which delivers due prompts; but two minutes are two seconds here."""
     with open_desk(tmp_path / "data", FRONTDESK_SCHEDULE_SHORTEST="1", **reach) as running:
         yield running
 
 
 @pytest.fixture
 async def app(desk: Desk, reach: dict[str, str]) -> AsyncGenerator[App]:
-    """Another look at the same data; nothing is delivered from here."""
+    """Another view of the same data; this one delivers nothing."""
     async with (
         open_app(settings_with(FRONTDESK_DATA=desk.data, **reach)) as opened_app,
         AsyncLetta(base_url=reach["LETTA_BASE_URL"], api_key=PASSWORD) as client,
@@ -223,7 +223,7 @@ async def test_a_letta_agent_schedules_itself_through_mcp_is_woken_and_answers(
 
 @shows("SCHEDULE-LETTA")
 async def test_a_run_cannot_multiply_itself(app: App, desk: Desk, reach: dict[str, str]) -> None:
-    """The known mishap: a prompt says "each Monday …", and its every run makes a schedule of its own."""
+    """The known mistake: a prompt says "each Monday …", and each run of it makes another schedule."""
     agent = await app.host.create(NewAgent("Ben", model=MODEL))
     connected = frontdesk("letta", "connect", agent.id, "--url", desk.mcp, data=desk.data, **reach)
     assert connected.returncode == 0, connected.stderr
@@ -259,7 +259,7 @@ async def test_a_run_that_a_dead_worker_left_at_work_is_waited_for_and_not_told_
 
 
 async def left_at_work(client: AsyncLetta, agent_id: str, text: str, otid: str) -> None:
-    """What a worker asked for that is no more: nobody hears the answer."""
+    """A request from a worker that has ended: nobody receives the answer."""
     await client.agents.messages.create(agent_id, messages=[{"role": "user", "content": text, "otid": otid}])
 
 

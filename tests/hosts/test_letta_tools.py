@@ -1,4 +1,4 @@
-"""Tools in the hands of a Letta agent: found, called, held, uploaded, and called back with a key."""
+"""Tests a Letta agent's tools: found, called, held, uploaded, and called back with a key."""
 
 import json
 import socket
@@ -52,7 +52,7 @@ from tests.support.serving import serve
 from tests.support.waiting import until
 from tests.support.wire import MODERN, call, send
 
-# Tools of the catalogue in the hands of a Letta agent: found, called at once, held from the next turn on.
+# Tools of the catalogue: found, called immediately, and held from the next turn on
 
 
 MODEL = "openai-proxy/fake-1"
@@ -70,7 +70,7 @@ BASE = "http://127.0.0.1:3020"
 
 @dataclass(slots=True)
 class Harbour:
-    """An MCP server whose tools wait until they may answer; the answer names the server."""
+    """An MCP server whose tools wait until a test lets them answer; the answer names the server."""
 
     name: str
     tools: Mapping[str, str]
@@ -265,7 +265,7 @@ async def test_a_letta_agent_finds_a_tool_among_500_calls_it_at_once_and_holds_i
 
 
 async def rival_holds(client: AsyncLetta, url: str, agent_id: str) -> None:
-    """Somebody's own MCP server on the same Letta server, with a tool of the same name."""
+    """Another user's MCP server on the same Letta server, with a tool of the same name."""
     server = await client.mcp_servers.create(
         server_name="rival", config={"mcp_server_type": "streamable_http", "server_url": url}
     )
@@ -274,12 +274,12 @@ async def rival_holds(client: AsyncLetta, url: str, agent_id: str) -> None:
 
 
 def offered_last(models: ModelServer) -> set[str]:
-    """The names of the tools that the model was offered in the newest request."""
+    """The names of the tools in the newest request to the model."""
     return {tool["function"]["name"] for tool in models.seen[-1].body.get("tools", ())}
 
 
 async def keeps_its_name(host: LettaHost, agent_id: str) -> None:
-    """A tool of somebody else's that is called like one of ours stays theirs, and the others are attached."""
+    """Another user's tool with the name of one of ours stays theirs, and the others are attached."""
     wanted = [
         HeldTool(f"sea__{name}", "", server="sea", remote_name=name, parameters=SCHEMA)
         for name in ("berth_1", "berth_2")
@@ -291,7 +291,7 @@ async def keeps_its_name(host: LettaHost, agent_id: str) -> None:
 
 
 async def stays_through_a_refresh(client: AsyncLetta, host: LettaHost, agent_id: str) -> None:
-    """Letta drops what a server lists no longer; the address and the key are those of the connection."""
+    """Letta drops the tools that a server no longer lists; the address and key are those of the connection."""
     servers = {one.server_name: one for one in await client.mcp_servers.list()}
     entry, connected = servers["frontdesk-held"], servers["frontdesk"]
     assert isinstance(entry, StreamableHTTPMcpServer)
@@ -313,19 +313,19 @@ async def comes_after_what_was_begun_elsewhere(
             tasks.start_soon(run_follow_up, host, journal, Caller("req-1", agent_id=agent_id), "Go on.")
             rival.may_answer.set()
     finally:
-        # Its thread would wait on, and keep the server from stopping.
+        # Otherwise its thread would wait on, and keep the server from stopping.
         rival.may_answer.set()
     texts = [one.event.text for one in await host.history(agent_id) if isinstance(one.event, TextChunk)]
     assert texts[-2:] == ["the first is done", "echo: Go on."]
 
 
 async def begin_elsewhere(client: AsyncLetta, host: LettaHost, rival: Harbour, agent_id: str, tasks: TaskGroup) -> None:
-    """Have a run begun that is not Frontdesk's, and return while it is in the midst of its tool call.
+    """Start a run outside Frontdesk, and return during its tool call.
 
-    Letta has been seen to leave a run lying before it came to the tool; such a one is given up, and another begun.
+    Letta sometimes abandons a run before its tool call; this gives up such a run, and starts another.
     """
     words = script({"tool": "tides", "args": {"port": "Ryde"}}, {"text": "the first is done"})
-    # Sent twice by the client, there would be two runs.
+    # If the client sent it twice, there would be two runs.
     once = client.with_options(timeout=SECONDS, max_retries=0)
     ended: list[object] = []
 
@@ -374,13 +374,13 @@ async def installation(data: Path, letta: LettaServer, tools_url: str) -> AsyncG
                 await app.tools.catalogue.refresh()
                 yield app, f"http://127.0.0.1:{port}"
             finally:
-                # Also after a failure: cut off, it would leave its sockets open, for another test to trip over.
+                # Also after a failure: without this, its open sockets would fail another test.
                 server.should_exit = True
                 with anyio.move_on_after(STOP_SECONDS, shield=True):
                     await stopped.wait()
 
 
-# Tools given to the real Letta server as Python source, and agents listed from it.
+# Tools uploaded to the real Letta server as Python source, and its list of agents
 
 
 SOURCE = '''
@@ -458,7 +458,7 @@ async def test_the_host_is_tested(app: App, letta: LettaServer, tmp_path: Path) 
             await other.schedules.host.upload_tool(OPERATOR, SOURCE)
 
 
-# A real Letta agent calls Frontdesk's tools: known by its header, and proven once it is connected with a key.
+# A real Letta agent calls Frontdesk's tools: identified by its header, and proven after it has a key
 
 
 CALL = script({"tool": "whoami", "args": {}}, {"text": "so that is me"})

@@ -1,4 +1,4 @@
-"""Turns on the Letta host: what it asks of its server, its own ways, and several people with one agent."""
+"""Tests turns on the Letta host: its requests to the server, Letta's peculiarities, and several people."""
 
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
@@ -53,7 +53,7 @@ from tests.support.letta import AGENT, TALK, LettaServer, MoodyLetta, open_moody
 from tests.support.models.application import ModelServer
 from tests.support.postgres import Postgres
 
-# What the Letta host asks of its server for a turn, and on whose behalf.
+# The Letta host's requests for a turn, and the person in them
 
 
 OTHER = "agent-22222222-2222-4222-8222-222222222222"
@@ -129,7 +129,7 @@ async def test_a_message_in_a_chat_asks_for_what_waits_and_for_memory_and_no_mor
     await app.chat.send_message(PERSON, session.id, "hello")
     async with aclosing(await app.chat.listen(PERSON, session.id, None)) as words:
         await anext(words)
-    # What waits is looked at before the message is taken, and once more when its turn has come.
+    # Pending approvals are checked before the message is accepted, and again when its turn begins.
     assert asked(moody_letta) == [
         f"GET conversations/{TALK}/messages",
         f"GET conversations/{TALK}/messages",
@@ -183,7 +183,7 @@ async def test_what_waits_on_the_word_of_a_key_that_was_revoked_is_given_up(
     assert moody_letta.asked == []
 
 
-# What Letta does in a way of its own, and Frontdesk evens out or tells as it is.
+# Peculiarities of Letta that Frontdesk evens out or reports unchanged
 
 
 RISKY = client_tool("risky", lambda _: "it is done", needs_approval=True)
@@ -330,7 +330,7 @@ async def test_how_full_the_model_is_comes_with_how_much_it_takes(real_host: Age
     assert usage.window > usage.context_tokens > 0
 
 
-# Several people and the agents of a real Letta server: what an agent learns of one of them reaches nobody else.
+# Several people and the agents of a real Letta server: what an agent learns of one person reaches no other
 
 
 MODEL = "openai-proxy/fake-1"
@@ -364,7 +364,7 @@ async def template(people_host: LettaHost) -> str:
 
 
 def storing(chance: Random, secret: str) -> str:
-    """A turn that keeps a secret wherever an agent can: what it is told to do stands in the message."""
+    """A turn that keeps a secret wherever an agent can: the message contains the instructions."""
     block, new = chance.choice(["human", "persona"]), {"new_string": f"The word is {secret}."}
     steps: Sequence[dict[str, Any]] = [
         {"tool": "memory_insert", "args": {"label": block, **new}},
@@ -374,13 +374,13 @@ def storing(chance: Random, secret: str) -> str:
 
 
 def told(models: ModelServer) -> Sequence[str]:
-    """All texts of each request that the model had, as it reads them."""
+    """All texts of each request to the model, decoded."""
     return ["\n".join(_texts(seen.body)) for seen in models.seen]
 
 
 def _texts(part: object) -> Iterator[str]:
     if isinstance(part, str):
-        # What Letta packs into JSON is text as well.
+        # Text that Letta packs into JSON is text as well.
         yield part.replace('\\"', '"')
     elif isinstance(part, Mapping):
         for one in cast("Mapping[str, object]", part).values():

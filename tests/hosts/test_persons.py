@@ -1,4 +1,4 @@
-"""An agent that serves several people keeps what it learns of each with that person."""
+"""Tests that an agent that serves several people keeps each person's data with that person."""
 
 import hashlib
 import json
@@ -45,7 +45,7 @@ from tests.support.upstreams import SCHEMA, Upstream, open_upstream
 from tests.support.waiting import POLL_SECONDS
 from tests.support.wire import MODERN, call
 
-# An agent that serves several people keeps what it learns of each with that person, on both databases.
+# What an agent learns of each person stays with that person, on both databases
 
 
 on_both_databases = pytest.mark.parametrize("lab", ["sqlite", "postgresql"], indirect=True)
@@ -63,7 +63,7 @@ def insert(label: str, text: str) -> dict[str, Any]:
 
 
 def asked_of(lab: Lab) -> str:
-    """Everything that models were sent since this was last asked."""
+    """The texts of all requests to models since the last call."""
     said_so_far = [str(message["content"]) for seen in lab.models.seen for message in seen.body["messages"]]
     lab.models.seen.clear()
     return "\n".join(said_so_far)
@@ -124,7 +124,7 @@ async def test_shared_blocks_are_changed_only_for_those_who_run_the_agent_or_whe
         assert (await host.set_block(agent, "team", people_write=True)).people_write
         await take(host, agent, script(insert("team", "Bob cooks"), {"text": "ok"}), caller=person("ann"))
         assert (await values(host, agent, "bob"))["team"] == "Ann leads\nBob cooks"
-        # Any block may become one for each person; what it says now is what all begin with.
+        # Any block can become one for each person; its present text is the initial text for all.
         await host.set_block(agent, "team", per_person=True)
         await take(host, agent, script(insert("team", "mine"), {"text": "ok"}), caller=person("ann"))
         assert "mine" not in (await values(host, agent, "bob"))["team"]
@@ -155,7 +155,7 @@ async def test_nobody_is_let_into_anothers_conversation_but_the_operator(lab: La
                 await asks()
         await host.forget(agent, ann.id, "bob")
         assert "hello ann" in persons_said([one.event for one in await host.history(agent, user_id="ann")])
-        # Whoever helps out there does so in Ann's name: her memory, and her turn.
+        # A helper acts in Ann's name: with her memory, and in her turn.
         asked_of(lab)
         events = await take(
             host, agent, script(insert("human", "x"), {"text": "ok"}), caller=OPERATOR, conversation_id=ann.id
@@ -170,18 +170,18 @@ async def test_nobody_is_let_into_anothers_conversation_but_the_operator(lab: La
             await host.write_block(agent, "persona", "x", None, "ann", runs=False)
 
 
-# Several people with one agent: whatever they say and have stored, none meets what is another's.
+# Several people with one agent: whatever they write and store, none receives another's data
 #
-# On either host and either database the model does all it can: in each turn it calls every tool that it was offered,
-# with the person's secret in every field that takes words, and then looks for the secrets of everybody.
+# On either host and either database the model does all it can: in each turn it calls every offered tool, with the
+# person's secret in every text field, and then searches for the secrets of all people.
 
 
 PEOPLE = ("ann", "ben", "cleo")
-# The operator at this machine: a turn of theirs names nobody.
+# The operator at this machine: a turn of theirs names no person.
 APART_NOBODY = "nobody"
 EVERYBODY = (*PEOPLE, APART_NOBODY)
 ROUNDS = 2
-# Stands in every secret, so that a search for it finds all that a caller may find.
+# Part of every secret, so that a search for it finds everything that a caller may find.
 WORD = "quincewood"
 RIGHTS = sorted(frozenset(SCOPES) - {INSTALLATION_ADMIN, SCHEDULES_ADMIN, TOOLS_ADMIN})
 LABEL = re.compile(r'<block label="([^"]+)"')
@@ -189,10 +189,10 @@ CHANGES = re.compile(
     r"(promptyoself_)?(create|add|update|delete|memory_|complete|fail|accept|start|stop|schedule|register|cancel|pause|run)"
 )
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-# How many requests to the model the calls of a turn are spread over.
+# Over how many model requests the calls of a turn are spread.
 STEPS = 4
 SECONDS = 120
-# What a person's own data may be asked for besides what is described: pages, and what tells of the installation.
+# What a person can also request, besides the described routes: pages, and lists about the installation.
 PAGES = ("/", "/agents", "/tools/use", "/schedule", "/schedule?show=runs", "/people", "/turns", "/access", "/live/now")
 LISTS = ("/metrics", "/api/health", "/api/agents/sessions", "/api/v1/schedules", "/api/v1/schedules/runs")
 UPSTREAM = "port"
@@ -200,7 +200,7 @@ LETTA_MODEL = "openai-proxy/fake-1"
 
 
 def mark(person: str) -> str:
-    """Stands in every message of a person: whose turn a request to the model is."""
+    """Part of every message of a person: it shows which person's turn a model request belongs to."""
     return "sender" + hashlib.sha256(person.encode()).hexdigest()[:10]
 
 
@@ -209,7 +209,7 @@ def secret(person: str, number: int) -> str:
 
 
 def proofs(person: str) -> Sequence[str]:
-    """What only stands where something of this person's is."""
+    """Text that only this person's data contains."""
     return (mark(person), *(secret(person, number).split()[1] for number in range(ROUNDS)))
 
 
@@ -219,7 +219,7 @@ def whose(text: str) -> set[str]:
 
 @dataclass(slots=True)
 class Editor:
-    """A person's editor, by a socket; it allows whatever it is asked, and keeps all that it hears."""
+    """A person's editor on a socket; it allows everything, and records everything that it receives."""
 
     socket: ClientConnection
     heard: list[str] = field(default_factory=list[str])
@@ -243,7 +243,7 @@ class Editor:
 
 @dataclass(slots=True)
 class Installation:
-    """A server with one agent for everybody, and each person's key, client and session with it."""
+    """A server with one agent for all people, and each person's key, client and session."""
 
     app: App
     url: str
@@ -257,11 +257,11 @@ class Installation:
 
     @property
     def talkers(self) -> Sequence[str]:
-        """Fewer with Letta, which takes longer. A turn there that names nobody changes what everybody begins with."""
+        """Fewer with Letta, which is slower. A turn there that names no person changes everybody's initial text."""
         return EVERYBODY if self.letta is None else PEOPLE[:2]
 
     async def say(self, person: str, *steps: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Have the agent take a turn for somebody; the last request that the model had for it."""
+        """Make the agent take a turn for a person; gives the last request to the model in it."""
         words = f"{mark(person)} says {apart_script(*steps)}"
         with anyio.fail_after(SECONDS):
             if person == APART_NOBODY:
@@ -279,7 +279,7 @@ class Installation:
         assert events[-1]["type"] == "end", events[-1]
 
     def asked(self) -> Sequence[Mapping[str, Any]]:
-        """What the model was asked, in order."""
+        """The requests to the model, in order."""
         return [one.body for one in list(self.models.seen) if "messages" in one.body]
 
     async def get(self, person: str, path: str) -> httpx2.Response:
@@ -341,7 +341,7 @@ async def installation(
 
 @asynccontextmanager
 async def _served(place: Installation, listener: socket.socket) -> AsyncGenerator[None]:
-    """For clients over HTTP, for editors, and for the agents of a Letta server."""
+    """For HTTP clients, for editors, and for the agents of a Letta server."""
     pages = build_application(place.app)
 
     async def asgi(scope: Any, receive: Any, send: Any) -> None:
@@ -366,7 +366,7 @@ async def _served(place: Installation, listener: socket.socket) -> AsyncGenerato
 
 
 async def _agent(place: Installation) -> str:
-    """The agent that everybody names, with a tool of a server's among those that it holds."""
+    """The agent that all people name, with a server's tool among its own."""
     host, letta = place.app.host, place.letta
     new = NewAgent(
         "Concierge", model=LETTA_MODEL if letta else None, blocks=[MemoryBlock("team", "Everybody is welcome.")]
@@ -391,7 +391,7 @@ async def test_nobody_meets_what_is_anothers_though_the_model_stores_and_looks_w
 ) -> None:
     for person in installation.talkers:
         await _do_all(installation, person, 0)
-    # Once one after the other, then everybody at the same time.
+    # First one person after the other, then all at the same time.
     for number in range(1, ROUNDS):
         async with anyio.create_task_group() as tasks:
             for person in installation.talkers:
@@ -406,7 +406,7 @@ async def test_nobody_meets_what_is_anothers_though_the_model_stores_and_looks_w
 
 
 async def _do_all(place: Installation, person: str, number: int) -> None:
-    """A person with a secret has the agent do all that it can, in a chat and in an editor."""
+    """A person with a secret makes the agent do all it can, in a chat and in an editor."""
     words, offered = secret(person, number), await place.say(person)
     await _store(place, person, number, offered)
     await _schedule(place, person, words, offered)
@@ -416,7 +416,7 @@ async def _do_all(place: Installation, person: str, number: int) -> None:
 
 
 async def _edit(place: Installation, person: str, words: str) -> None:
-    """The same agent in the person's editor, which hears of nobody else."""
+    """The same agent in the person's editor, which receives nothing of the others."""
     learn = {"tool": "memory_insert", "args": {"label": "human", "new_string": words}}
     look = {"tool": "conversation_search", "args": {"query": WORD}}
     with anyio.fail_after(SECONDS):
@@ -437,23 +437,23 @@ async def _edit(place: Installation, person: str, words: str) -> None:
 
 
 async def _store(place: Installation, person: str, number: int, offered: Mapping[str, Any]) -> None:
-    """Every tool with the secret in every field, once with what it needs and once with all that it takes."""
+    """Every tool with the secret in every text field, once with the required arguments and once with all."""
     ids, words = UUID.findall(json.dumps(offered["messages"]))[-1:], secret(person, number)
     least, most = (_calls(person, offered, words, ids, full=full) for full in (False, True))
     if place.letta is not None:
-        # Letta takes its time for each call.
+        # Letta is slow at each call.
         least, most = ([], most) if number else (least, [])
     calls = [*least, *(one for one in most if one not in least)]
     await place.say(person, *_in_steps(calls))
 
 
 async def _look(place: Installation, person: str, offered: Mapping[str, Any]) -> None:
-    """Every tool once more, in search of whatever it has of anybody's."""
+    """Every tool once more, to search it for other people's data."""
     await place.say(person, *_in_steps(_calls(person, offered, WORD, (), full=False, only_reading=True)))
 
 
 async def _schedule(place: Installation, person: str, words: str, offered: Mapping[str, Any]) -> None:
-    """Have the agent plan a prompt for the person."""
+    """Make the agent schedule a prompt for the person."""
     script = json.dumps([{"tool": "conversation_search", "args": {"query": WORD}}, {"text": f"Heard {words}"}])
     prompt = f"{mark(person)} {words} @@{script}@@"
     known = {tool["function"]["name"] for tool in offered["tools"]}
@@ -463,7 +463,7 @@ async def _schedule(place: Installation, person: str, words: str, offered: Mappi
 
 
 async def _delivered(app: App, count: int) -> None:
-    """Wait until that many planned prompts were answered."""
+    """Wait until that many scheduled prompts have an answer."""
     wanted = ListRuns(standing=RunStatus.DELIVERED, limit=100)
     with anyio.fail_after(SECONDS):
         while True:
@@ -475,10 +475,10 @@ async def _delivered(app: App, count: int) -> None:
 def _calls(
     person: str, offered: Mapping[str, Any], words: str, ids: Sequence[str], *, full: bool, only_reading: bool = False
 ) -> list[Mapping[str, Any]]:
-    """A call of each tool that was offered; one for each memory block where a tool wants a block's label."""
+    """A call of each offered tool; one for each memory block if a tool needs a block's label."""
     labels = LABEL.findall(json.dumps(offered["messages"]).replace('\\"', '"')) or ["human", "persona"]
     if person == APART_NOBODY:
-        # They run the agent, and what they write into the other blocks is for everybody.
+        # They run the agent, and their text in the other blocks is for everybody.
         labels = ["human"]
     found: list[Mapping[str, Any]] = []
     for tool in offered["tools"]:
@@ -501,7 +501,7 @@ def _in_steps(calls: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Makes values that a JSON schema allows, as far as it tells, with the words wherever it takes words."""
+    """Makes values that a JSON schema allows, as far as it says, with the words in every text field."""
 
     words: str
     ids: Sequence[str]
@@ -538,7 +538,7 @@ class Filling:
                     return schema
 
     def _text(self, name: str) -> str:
-        """Words, but for fields that take nothing but an id or a moment."""
+        """The words, except in fields that accept only an id or a time."""
         if name == "id" or name.endswith("_id"):
             return next(iter(self.ids), self.words)
         if name.endswith(("_at", "_date", "date_from", "date_to")):
@@ -547,11 +547,11 @@ class Filling:
 
 
 def _check_requests(place: Installation) -> None:
-    """Each request to the model is of one person, and holds nothing of another."""
+    """Each model request belongs to one person, and contains nothing of another."""
     asked = [json.dumps(one, ensure_ascii=False) for one in place.asked()]
     mixed = [text for text in asked if len(whose(text)) != 1]
     assert not mixed, f"{len(mixed)} of {len(asked)} requests hold the words of {whose(mixed[0])}: {_around(mixed[0])}"
-    # All was tried, and what was learned of somebody came back to them: the test would see it elsewhere too.
+    # The model tried everything, and a person's data came back to that person: so the test would notice a leak.
     for person in place.talkers:
         theirs = [one for one in place.asked() if mark(person) in json.dumps(one)]
         offered = {tool["function"]["name"] for tool in theirs[0]["tools"]}
@@ -576,7 +576,7 @@ def _around(text: str) -> str:
 
 
 async def _check_answers(place: Installation) -> None:
-    """Whatever a person asks, of all there is to ask, tells them nothing of another."""
+    """No request of a person, of all possible ones, returns anything of another person."""
     rows = await _rows(place.app)
     ids = sorted({one for found in rows.values() for one in _ids(found)})
     described = (await place.get("ben", "/api/openapi.json")).json()["paths"]
@@ -599,13 +599,13 @@ async def _check_answers(place: Installation) -> None:
 
 
 def _ids(rows: Sequence[Mapping[str, object]]) -> Sequence[str]:
-    """What the newest row of another person's is found by."""
+    """Text that identifies another person's newest row."""
     theirs = [row for row in rows if row.get("user_id") == "ann" or "ann" in whose(str(row))]
     return [str(row[name]) for row in theirs[-1:] for name in ("id", "agent_id", "conversation_id") if row.get(name)]
 
 
 async def _wrong_tools(place: Installation, address: str, ids: Sequence[str]) -> AsyncGenerator[str]:
-    """What MCP tools that only read tell Ben of others."""
+    """The answers of read-only MCP tools to Ben that hold something of others."""
     url = f"{place.url}{address}"
     headers, body = call(MODERN)
     listing: dict[str, Any] = {**json.loads(body), "method": "tools/list"}
@@ -625,7 +625,7 @@ async def _wrong_tools(place: Installation, address: str, ids: Sequence[str]) ->
 
 
 async def _rows(app: App) -> Mapping[str, Sequence[Mapping[str, object]]]:
-    """All that is in the database."""
+    """The whole contents of the database."""
     found: dict[str, Sequence[Mapping[str, object]]] = {}
     tables: Sequence[Table] = metadata.sorted_tables
     async with app.database.read_transaction() as connection:
@@ -639,7 +639,7 @@ def _holding(rows: Mapping[str, Sequence[Mapping[str, object]]], person: str) ->
 
 
 async def _check_erasure(place: Installation) -> None:
-    """Of somebody who is erased nothing is left in any table, in any file or at Letta; of the others all."""
+    """After an erasure, no table, file or Letta holds anything of that person, and all data of the others stays."""
     await place.app.journal.flush()
     others = [person for person in place.talkers if person != "ann"]
     before, letta = await _rows(place.app), _rows_of_letta(place)
@@ -660,7 +660,7 @@ async def _check_erasure(place: Installation) -> None:
 
 
 def _rows_of_letta(place: Installation) -> Mapping[str, Sequence[Mapping[str, object]]]:
-    """All that is in the database of the Letta server."""
+    """The whole contents of the Letta server's database."""
     if place.letta is None:
         return {}
     engine = create_engine(place.letta.database_url.replace("postgresql://", "postgresql+psycopg://", 1))

@@ -1,4 +1,4 @@
-"""What a prompt can say besides words, on every host: pictures, where the agent is, another model; and who is told."""
+"""Tests prompts with more than text, on every host: pictures, the work folder, another model; and the listeners."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}}
 
 
 def told_last(lab: Lab) -> str:
-    """The last request that the model had."""
+    """The last request to the model."""
     return json.dumps(lab.models.seen[-1].body)
 
 

@@ -1,4 +1,4 @@
-"""Scheduled prompts on their way to an agent, on each host: once, also when a server is killed."""
+"""Tests scheduled prompts on each host: each reaches its agent once, also when a server is killed."""
 
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -23,7 +23,7 @@ from tests.support.desk import Desk, open_desk
 from tests.support.scheduling import OPERATOR
 from tests.support.waiting import until
 
-# Scheduled prompts on their way to an agent, on each host: told as what they are, and once, whatever happens.
+# A scheduled prompt is marked as one, and the agent gets it once, whatever happens
 
 
 LONG = "word " * 100
@@ -45,7 +45,7 @@ def run_of(agent_id: str, prompt: str, *, schedule_id: int = 42) -> Occurrence:
 
 
 def again(run: Occurrence) -> Occurrence:
-    """The same run as another worker takes it up, which does not know how far the first one came."""
+    """The same run as another worker continues it, without knowing how far the first worker came."""
     return replace(run, attempt=run.attempt + 1, fence=run.fence + 1, in_doubt=True)
 
 
@@ -61,7 +61,7 @@ async def refused(host: AgentHost, run: Occurrence) -> DeliveryFailed:
 
 
 async def told_of(host: AgentHost, run: Occurrence) -> Sequence[str]:
-    """How often, and in which words, the agent was told of a run."""
+    """How often, and in which words, the agent got the prompt of a run."""
     events = [one.event for one in await host.history(run.agent_id)]
     return [event.text for event in events if isinstance(event, UserText) and run.id in event.text]
 
@@ -230,7 +230,7 @@ async def test_a_turn_that_another_process_took_over_is_told_as_interrupted(lab:
     ]
 
 
-# A server is killed while an agent takes a scheduled turn: the next one goes on with it, and nothing is said twice.
+# A server is killed during a scheduled turn: the next server continues it, and no message is sent twice
 
 
 SLOWLY = script({"text": "word " * 20, "chunk_delay": 0.05})
@@ -258,7 +258,7 @@ async def test_a_turn_that_died_with_its_server_is_finished_by_the_next_under_th
 
 
 async def killed_at_work(desk: Desk, lab: Lab) -> None:
-    """Kill a server as soon as its model has been asked."""
+    """Kill a server as soon as its model gets a request."""
     asked = len(lab.models.seen)
     await until(lambda: len(lab.models.seen) > asked, SECONDS)
     await anyio.to_thread.run_sync(desk.kill)

@@ -1,4 +1,4 @@
-"""Agents' answers that go on to webhooks: signed, sent again, given up at last, and never inside by stealth."""
+"""Tests webhooks for agents' answers: signed, retried, given up in the end, never sent to internal addresses."""
 
 import hashlib
 import hmac
@@ -61,7 +61,7 @@ def webhooks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webhooks]:
 
 
 async def put(database: Database, url: str, *, schedule_id: int = 42) -> NewWebhookCall:
-    """An answer that is to go there, as a settled delivery leaves it."""
+    """An answer for a webhook, as a settled delivery leaves it."""
     run = run_of("agent-1", "Report.", schedule_id=schedule_id)
     forward = build_webhook_call(run, url, "All is well: ü", now_us())
     async with database.transaction() as connection:
@@ -89,7 +89,7 @@ async def forwarding(
 
 
 async def settled(database: Database, hanging: int = 0) -> Sequence[tuple[str, int, str | None]]:
-    """What became of all, but for so many that hang."""
+    """The outcome of all deliveries, except of this many that hang."""
     with anyio.fail_after(20):
         while True:
             found = await states(database)
@@ -234,7 +234,7 @@ async def test_a_name_is_asked_once_and_the_address_that_was_looked_at_is_the_on
 async def test_a_name_that_leads_inside_later_is_not_followed_there(
     database: Database, webhooks: Webhooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first answer is an address of nobody's, kept for documentation; the next one is this machine."""
+    """The first DNS answer is an unused address reserved for documentation; the next is this machine."""
     before = len(webhooks.received())
     leading(monkeypatch, "203.0.113.7", "127.0.0.1")
     hurried = replace(QUICK, send_seconds=0.2)
@@ -336,7 +336,7 @@ async def test_the_next_time_is_that_of_the_first_that_waits(database: Database)
 
 
 def leading(monkeypatch: pytest.MonkeyPatch, *answers: str) -> list[str]:
-    """Have names lead to these addresses, one after the other; gives the names that were asked for."""
+    """Make names resolve to these addresses, one after the other; gives the names that were looked up."""
     asked: list[str] = []
     left = list(answers)
 
@@ -350,7 +350,7 @@ def leading(monkeypatch: pytest.MonkeyPatch, *answers: str) -> list[str]:
 
 
 def made_certificate(folder: Path, name: str) -> tuple[str, str]:
-    """A certificate for a name, signed by itself, and its key."""
+    """A self-signed certificate for a name, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -374,7 +374,7 @@ def made_certificate(folder: Path, name: str) -> tuple[str, str]:
 
 
 class Moody(WebhookStore):
-    """Fails a few times, also in a way that nobody thought of."""
+    """Fails a few times, also with an unexpected error."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)

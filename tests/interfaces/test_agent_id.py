@@ -1,4 +1,4 @@
-"""The ways to name an agent over HTTP, and that no answer reaches another caller."""
+"""Tests the ways to name an agent over HTTP, and that no answer reaches another caller."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ from tests.requirements import shows
 from tests.support.desk import Desk
 from tests.support.wire import ERAS, MODERN, Answer, Era, call, curl, send
 
-# The five ways to name an agent and the three ways to get it wrong, over real HTTP, in every era.
+# The five ways to name an agent and three wrong ways, over real HTTP, in every era
 
 
 MISSING = "Agent ID must be provided either in x-agent-id header or agent_id parameter"
@@ -171,7 +171,7 @@ def test_an_agent_id_said_twice_is_nobodys(desk: Desk, era: Era) -> None:
     assert answer.error == (-32602, "Invalid agent ID format: agent-1, agent-2")
 
 
-# Many callers at once through one server and one client: nobody gets another's answer.
+# Many concurrent callers through one server and one client: nobody gets another's answer
 
 
 CALLERS = 50
@@ -184,7 +184,7 @@ Ask = Callable[[str, str], Awaitable[tuple[str | None, str | None, str]]]
 
 
 async def strangers(ask: Ask) -> list[tuple[str, str | None]]:
-    """Every answer that does not belong to the one who asked."""
+    """Every answer that belongs to another caller."""
     wrong: list[tuple[str, str | None]] = []
     limit = anyio.CapacityLimiter(AT_ONCE)
 
@@ -256,7 +256,7 @@ async def test_one_mcp_client_can_speak_for_many(desk: Desk, mode: str) -> None:
 
 
 class RememberingIdentity(Identity):
-    """What must never be: a caller that is kept from one request to the next."""
+    """A wrong design: a caller that is kept from one request to the next."""
 
     kept: Caller | None = None
 
@@ -267,7 +267,7 @@ class RememberingIdentity(Identity):
 
 
 class SharingIdentity(Identity):
-    """Nor this: a caller that stands, for a moment, where the next request's caller stands too."""
+    """Another wrong design: one variable that holds the callers of two requests for a moment."""
 
     current: Caller | None = None
 

@@ -1,4 +1,4 @@
-"""What an agent may do in a turn, by the credential that asked for it; and nothing after it is deleted."""
+"""Tests an agent's rights in a turn, by the credential of the request, and that a deleted agent keeps none."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncGenerator, Mapping
@@ -42,19 +42,19 @@ from tests.support.memory import speaking
 from tests.support.tool_servers import ToolServer, open_tool_server, tool
 from tests.support.wire import MODERN, call, send
 
-# What an agent may do in a turn is what the credential may do that asked for the turn.
+# An agent's rights in a turn are those of the credential that requested the turn
 
 
 SECRET = "the-colour-of-the-door-is-vermilion"
 CHAT = ("agents:chat", "agents:read")
 EVERY = frozenset(rights.SCOPES)
 LATER = "every day at 9"
-# What the agent does with itself and its own memory alone, whoever it is for.
+# Actions on the agent itself and its own memory only, for any person.
 ITS_OWN = {
     *("memory_insert", "memory_replace", "memory_rethink", "memory"),
     *("core_memory_append", "core_memory_replace", "update_plan", "get_system_status"),
 }
-# Whatever an agent could want that a key for chatting alone may not have.
+# Everything that an agent could want and that a key for chatting alone must not allow.
 WISHES: list[tuple[str, dict[str, Any]]] = [
     ("search_memories", {"search": "door"}),
     ("add_memory", {"note": "planted"}),
@@ -89,7 +89,7 @@ async def agent(installation: App, shop: ToolServer) -> str:
 
 
 async def ready(app: App, shop: ToolServer) -> str:
-    """An agent that holds the one tool of the catalogue."""
+    """An agent that holds the only tool of the catalogue."""
     await app.tools.catalogue.add(ServerSpec("shop", url=shop.url))
     shop.called.clear()
     made = (await app.host.create(NewAgent("Ada"))).id
@@ -98,12 +98,12 @@ async def ready(app: App, shop: ToolServer) -> str:
 
 
 async def caller(app: App, text: str) -> Caller:
-    """Who shows a key, as identity has them."""
+    """The caller with a key, as identity represents it."""
     return await app.identity.identify(Signals("test", credential=await app.identity.authenticate(text)))
 
 
 async def offered(app: App, agent: str, who: Caller) -> set[str]:
-    """The tools that the model is told of when it asks for one that there is not."""
+    """The tools that the model learns of when it calls one that does not exist."""
     [answer] = of_kind(await take(app.host, agent, script({"tool": "nosuch"}, {"text": "."}), caller=who), ToolReturn)
     return set(answer.text.partition("there are: ")[2].split(", "))
 
@@ -112,7 +112,7 @@ async def offered(app: App, agent: str, who: Caller) -> set[str]:
 async def test_every_tool_is_withheld_from_a_key_without_its_scope_and_refused_when_called(
     app: App, shop: ToolServer
 ) -> None:
-    """Read from the product: what is offered with all scopes, against a key with each of them left out."""
+    """Read from the product: the tools with all scopes, against those of a key with each scope left out."""
     installation, agent = app, await ready(app, shop)
     everything = await offered(installation, agent, await caller(installation, await key(installation, "ann", *EVERY)))
     assert everything == await offered(installation, agent, Caller("cli", user_id="ann")), "at this machine all stay"
@@ -166,12 +166,12 @@ async def schedules_of(app: App) -> list[ScheduleState]:
 
 
 async def remembered(app: App) -> str:
-    """The id of a memory of Ann's."""
+    """The id of one of Ann's memories."""
     return (await app.memory.memories.create(PersonScope("ann"), {"note": SECRET})).id
 
 
 async def everything_of(app: App) -> str:
-    """All of Ann's records; not what was said to her agent, in which each wish stands."""
+    """All of Ann's records, without the messages to her agent, which contain each wish."""
     return str((await app.memory.people.export(PersonScope("ann")))["records"])
 
 
@@ -180,7 +180,7 @@ TRICK = f"Do this: {LOOK}"
 
 
 async def ran(app: App, schedule_id: int) -> tuple[RunRecord, str]:
-    """A run of a schedule, and all that its agent heard in it."""
+    """A run of a schedule, and everything that its agent received in it."""
     delivery = await app.schedules.run_now(local_caller(), schedule_id)
     await app.schedules.executor.run_due(local_caller())
     runs = (await app.schedules.queries.history(local_caller(), ListRuns(schedule_id))).runs
@@ -191,12 +191,12 @@ async def ran(app: App, schedule_id: int) -> tuple[RunRecord, str]:
 
 
 def in_agent(agent: str, who: Caller) -> Caller:
-    """An agent that acts for whoever showed a key."""
+    """An agent that acts for the holder of a key."""
     return Prompt(agent, replace(who, source=AgentIdSource.CREDENTIAL), "x").agent_caller
 
 
 async def planned(app: App, acting: Caller, prompt: str = TRICK) -> int:
-    """The number of a schedule that somebody's agent makes."""
+    """The number of a schedule that a person's agent makes."""
     return (await app.schedules.add(acting, NewSchedule(prompt, when=LATER))).schedule.id
 
 
@@ -387,7 +387,7 @@ async def test_what_waits_on_the_word_of_a_key_that_was_revoked_is_given_up_and_
 async def test_an_agent_shows_a_person_no_schedule_that_their_key_does_not_show_them(
     installation: App, agent: str
 ) -> None:
-    """The operator's are the agent's, and nobody's in particular; an agent that runs for the operator has them."""
+    """The operator's schedules belong to the agent and to no person; an agent that runs for the operator has them."""
     number = (await installation.schedules.add(local_caller(), NewSchedule(SECRET, agent, when=LATER))).schedule.id
     text = await key(installation, "ann", *PLANS)
     async with speaking(build_application(installation), text) as ann:
@@ -425,7 +425,7 @@ async def test_what_was_planned_through_a_login_ends_with_the_key_that_allowed_i
 
 
 async def logged_in(app: App, text: str) -> str:
-    """The token of a client that somebody allowed with a key."""
+    """The token of a client that a person allowed with a key."""
     consent, verifier = app.identity.oauth.consent, "v" * 43
     challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).decode().rstrip("=")
     query = {
@@ -473,7 +473,7 @@ async def test_what_a_visitor_without_a_key_has_planned_proves_nobody_when_it_ru
 async def test_an_agent_that_calls_back_has_the_rights_of_its_turn_and_no_more(
     settings: Settings, letta: str | None
 ) -> None:
-    """Its own key is not limited; the turn is found by the agent, of which Letta's take one at a time."""
+    """Its own key is not limited; the turn is found by the agent, since Letta runs one turn of an agent at a time."""
     async with open_app(settings.with_values(letta_base_url=letta)) as app:
         asgi, agent_id = build_application(app), "agent-ada"
         said, body = call(
@@ -511,7 +511,7 @@ async def test_a_held_tool_is_refused_below_the_kit_too(installation: App, agent
     assert (answer.ok, answer.text) == (False, str(MissingScope(rights.TOOLS_CALL)))
 
 
-# An agent that is deleted leaves no key behind, whatever fails on the way.
+# A deleted agent leaves no key behind, whatever fails on the way
 
 
 async def test_a_key_that_could_not_be_ended_is_ended_when_the_agent_is_deleted_again(

@@ -1,4 +1,4 @@
-"""The middleware: Host, Origin, credentials, scopes, rates; what each refusal says."""
+"""Tests the middleware: Host, Origin, credentials, scopes, rates, and the message of each refusal."""
 
 import re
 from collections.abc import AsyncGenerator, Mapping
@@ -303,7 +303,7 @@ async def test_what_an_endpoint_refuses_is_counted_under_its_name(tmp_path: Path
 
 
 async def addresses(asgi: ASGIApp, said: dict[str, str]) -> list[str]:
-    """Of the HTTP API's paths those without an id in them, as it describes itself."""
+    """The HTTP API's paths without an id in them, from its own description."""
     described = await send(asgi, said, b"", path="/api/openapi.json", method="GET")
     return [f"/api{path}" for path in described.json["paths"] if "{" not in path]
 
@@ -330,13 +330,13 @@ async def test_while_credentials_cannot_be_checked_the_answer_says_how_long_to_w
 
 
 def challenged(answer: Answer) -> set[str]:
-    """The scopes that a challenge names."""
+    """The scopes in a challenge."""
     found = re.search(r'scope="([^"]*)"', answer.headers.get("www-authenticate", ""))
     return set(found[1].split()) if found else set()
 
 
 def smallest(schema: Mapping[str, Any]) -> dict[str, object]:
-    """Arguments that a tool takes, as few as can be."""
+    """The smallest set of arguments that a tool accepts."""
     promised: Mapping[str, Any] = schema.get("properties", {})
     return {name: _some(promised[name]) for name in schema.get("required", ())}
 

@@ -1,4 +1,4 @@
-"""The demo: a day that has passed in an installation, made by running the product."""
+"""Tests the demo: the data of one day, made by running the product."""
 
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta

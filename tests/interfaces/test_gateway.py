@@ -1,4 +1,4 @@
-"""Calls through the gateway, to a real server: who is named there, what is cut, and what a failing server leads to."""
+"""Tests calls through the gateway to a real server: identity, cut answers, and the results of failing servers."""
 
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping
@@ -35,7 +35,7 @@ CLIENT_SECRET = "client secret: ü"
 
 
 class Clock:
-    """Stands still until it is set."""
+    """Waits until the event is set."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -58,7 +58,7 @@ class Installation:
         self.has()
 
     def has(self, **options: Any) -> McpServer:
-        """Define the server anew."""
+        """Replace the definition of the server."""
         usual: dict[str, Any] = {"timeout": 10}
         server = McpServer("up", f"{self.upstream.url}/mcp", **{**usual, **options})
         self.servers.put(server)
@@ -150,7 +150,7 @@ async def test_no_failure_tells_a_credential_that_every_request_carries(
     with open_parrot() as parrot:
         installation.servers.put(McpServer("up", parrot.url, headers, sends_agent_id=True))
         results: list[CallResult] = []
-        # Wherever the answer is cut, it may be in the middle of a token.
+        # The cut of the answer may be in the middle of a token.
         for limit in range(2000, 2120, 7):
             installation.gateway = ToolGateway(
                 installation.servers, installation.clients, "desk", CallPolicy(max_result=limit)
@@ -267,7 +267,7 @@ async def test_a_failing_server_is_left_alone_and_tried_again_later(installation
 
 
 async def at_once(installation: Installation, calls: int) -> list[bool]:
-    """Which of so many calls at the same time went well."""
+    """Which of this many concurrent calls succeeded."""
     results: list[bool] = []
 
     async def one() -> None:

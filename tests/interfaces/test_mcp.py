@@ -1,4 +1,4 @@
-"""The MCP endpoint: how answers go out, calls that bypass the SDK, and any input without a failure."""
+"""Tests the MCP endpoint: forms of answers, calls that bypass the SDK, and any input without a failure."""
 
 import asyncio
 import io
@@ -33,7 +33,7 @@ from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.wire import ERAS, MODERN, Answer, Era, call, send
 
-# How an answer goes out: as JSON, as a stream, or not at all because the client left.
+# The forms of an answer: JSON, a stream, or nothing because the client left
 
 
 Message = MutableMapping[str, Any]
@@ -148,10 +148,10 @@ async def test_a_long_silence_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> 
     assert client.messages[-1]["more_body"] is False
 
 
-# A plain call goes past the SDK; nobody can tell, but for the time it takes.
+# A plain call bypasses the SDK; clients notice nothing but the shorter time
 
 
-# The SDK alone knows what to make of a request for progress; tools that report none answer as ever.
+# Only the SDK handles a request for progress; tools without progress answer as usual.
 BY_SDK = {"progressToken": "p-1"}
 
 CALLS: tuple[tuple[str, dict[str, object], dict[str, str]], ...] = (
@@ -203,7 +203,7 @@ async def test_what_is_not_text_is_shaped_for_the_revision() -> None:
     assert modern["_meta"] == {"io.modelcontextprotocol/serverInfo": {"name": "desk"}}
 
 
-# What a tool of a capability gets from the endpoint: its own address, its own way to tell errors, a stream.
+# What a tool of a capability gets from the endpoint: an address, a form for errors, a stream
 
 
 class Reminder(McpToolInput):
@@ -241,7 +241,7 @@ SPEC = ToolSpec(
 
 @pytest.fixture(scope="module")
 async def asgi(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ASGIApp]:
-    """One installation for all: no tool here leaves anything behind in it."""
+    """One installation for all tests: no tool here leaves anything behind in it."""
     async with open_app(settings_with(FRONTDESK_DATA=tmp_path_factory.mktemp("tools") / "data")) as app:
         yield build_application(app, (*CORE_TOOLS, SPEC))
 
@@ -313,7 +313,7 @@ async def test_an_unknown_tool_is_a_protocol_error(asgi: ASGIApp, era: Era) -> N
     assert (await send(asgi, said, body)).error == (-32602, "Unknown tool: nope")
 
 
-# Whatever is sent: never a 500, and never a secret or a body in the log.
+# Any input: never a 500, and never a secret or a body in the log
 
 
 SECRET = "S3CRET"
@@ -348,14 +348,14 @@ names = (
     "x-forwarded-for",
 )
 headers = st.dictionaries(st.sampled_from(names), header_text, max_size=4)
-# The same examples on every run: a test that fails here says something of the code, and says it again.
+# The same examples on every run: a failure here is caused by the code, and can be repeated.
 fuzzed = settings(
     max_examples=200, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 
 
 class Target:
-    """An open server in process, with its log; hypothesis' examples are sent to it one by one."""
+    """An open server in process, with its log; it gets hypothesis' examples one by one."""
 
     def __init__(self, portal: BlockingPortal, asgi: ASGIApp, log: io.StringIO) -> None:
         self._portal = portal

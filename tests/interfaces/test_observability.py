@@ -1,4 +1,4 @@
-"""What can be seen afterwards: journal, metrics, spans, logs, and changes from the command line."""
+"""Tests what can be seen afterwards: journal, metrics, spans, logs, and changes from the command line."""
 
 import json
 import resource
@@ -47,7 +47,7 @@ from tests.support.postgres import Postgres, Ready
 from tests.support.tool_servers import open_tool_server, tools
 from tests.support.wire import MODERN, Answer, call, send
 
-# What can be seen afterwards: the journal, the metrics, the spans, the log.
+# The journal, the metrics, the spans and the log after calls
 
 
 async def some_calls(app: App) -> None:
@@ -168,7 +168,7 @@ async def test_a_span_says_who_called_and_belongs_to_the_callers_trace(
     assert format(span.context.trace_id, "032x") == trace_id
 
 
-# Journal, first page, doctor and health say what is: a turn that fails, a server that fails, a disk that is full.
+# Journal, first page, doctor and health report a failing turn, a failing server and a full disk
 
 
 NOBODY_THERE = "http://127.0.0.1:1"
@@ -276,7 +276,7 @@ async def test_a_turn_that_a_tool_asked_for_is_in_the_journal(app: App) -> None:
 
 @contextmanager
 def a_full_disk(app: App) -> Generator[None]:
-    """No file may grow from here on, which is how a disk without room looks."""
+    """No file can grow any more, as on a full disk."""
     log = Path(f"{app.database.url.database}-wal")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (max(log.stat().st_size, 1), hard))
@@ -319,12 +319,12 @@ async def test_a_database_that_takes_no_write_is_said_at_health_and_on_the_first
 
 @asynccontextmanager
 async def read_only(app: App, request: pytest.FixtureRequest) -> AsyncGenerator[None]:
-    """As a replica that only follows, or a file that may not be written to."""
+    """As on a read-only replica, or with a file that is write-protected."""
     if app.database.in_place_writer is not None:
         query_only = "PRAGMA query_only={}"
         await app.database.write(lambda one: one.exec_driver_sql(query_only.format("ON")), small=True)
         yield
-        # Outside of a transaction that writes, which there is no beginning.
+        # This fails outside of a write transaction, which cannot begin.
         with app.database.in_place_writer._engine.connect() as connection:
             connection.exec_driver_sql(query_only.format("OFF"))
         return
@@ -347,7 +347,7 @@ async def test_what_a_check_of_writing_found_is_kept_for_a_moment(app: App) -> N
     assert app.database.write_check.number == 1
 
 
-# Whatever is changed on the command line can be read in the journal afterwards, and no secret with it.
+# The journal has every change from the command line, and no secret
 
 
 NOWHERE = "http://127.0.0.1:1/mcp"

@@ -1,4 +1,4 @@
-"""The pages under docs/reference, held to the code."""
+"""Tests the pages under docs/reference against the code."""
 
 import json
 import re
@@ -29,7 +29,7 @@ from tests.requirements import shows
 from tests.support.desk import ROOT
 from tests.support.wire import send
 
-# The reference pages as data: their tables, with what stands above each, and the words that are set as code.
+# The reference pages as data: their tables with the headings above them, and the words in code style
 
 
 BAR = re.compile(r"(?<!\\)\|")
@@ -74,21 +74,21 @@ def _cells(row: str) -> tuple[str, ...]:
 
 
 def code(text: str) -> list[str]:
-    """What is set as code."""
+    """The parts in code style."""
     return CODE.findall(text)
 
 
 def without_asides(text: str) -> str:
-    """The same without what stands in brackets, which explains the word before it."""
+    """The same without the text in brackets, which explains the word before it."""
     return ASIDE.sub("", text)
 
 
 def plain(text: str) -> str:
-    """The same words, none of them set as code."""
+    """The same words without code style."""
     return text.replace("`", "")
 
 
-# The page of the command line names every command with its options, every scope, and nothing that is not there.
+# The page of the command line has every command with its options and every scope, and nothing else
 
 
 CLI_PAGE = page("cli")
@@ -101,7 +101,7 @@ PLACE = re.compile(r"\b[A-Z]{2,}\b")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How a command is called, and what the page says of it."""
+    """The usage of a command, and its description on the page."""
 
     name: str
     call: str
@@ -117,13 +117,13 @@ class Row:
 
     @property
     def by_place(self) -> bool:
-        """Whether it shows something that is not the value of an option."""
+        """Whether it shows more than the value of an option."""
         return PLACE.search(VALUE.sub("", self.call)) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A command as it is: what calls it, whether help shows it, and all names of each of its options."""
+    """A real command: its name, whether help shows it, and all names of each of its options."""
 
     name: str
     shown: bool
@@ -145,7 +145,7 @@ def rows() -> Iterator[Row]:
 
 
 def groups() -> Mapping[str, list[str]]:
-    """What the page says once of options that several commands share."""
+    """The page's description of options that several commands share."""
     (table,) = tables(CLI_PAGE, "options")
     return {name: OPTION.findall(options) for name, options in table.rows}
 
@@ -207,26 +207,26 @@ def test_every_scope_is_told_as_people_are_asked_for_it() -> None:
     assert [(plain(scope), plain(about)) for scope, about in table.rows] == list(SCOPES.items())
 
 
-# The page of MCP names every tool of every interface with its arguments, and nothing that is not there.
+# The page of MCP has every tool of every interface with its arguments, and nothing else
 
 
 PAGE = page("mcp")
 LIKE = re.compile(r"as `(\w+)`(?: but for (.+))?")
 NEEDED = re.compile(r"`(\w+)`\\\*")
-# Which the page calls "page".
+# The page calls these "page".
 PAGED = {"limit", "offset"}
 
 
 @cache
 def mcp_rows() -> Mapping[str, str]:
-    """What each tool takes, in the page's words."""
+    """The arguments of each tool, in the page's words."""
     return {
         tool: without_asides(takes) for table in tables(PAGE, "tool", "arguments") for tool, takes, *_ in table.rows
     }
 
 
 def told(tool: str) -> set[str]:
-    """The arguments that the page names, in the tool's row or where its row points to."""
+    """The arguments that the page names, in the tool's row or in the section that its row points to."""
     row = mcp_rows()[f"`{tool}`"]
     found = {*code(LIKE.sub("", row)), *_below(tool)}
     if like := LIKE.search(row):
@@ -239,7 +239,7 @@ def told(tool: str) -> set[str]:
 
 
 def _below(heading: str, column: str = "argument") -> set[str]:
-    """What the tables under a heading explain one by one."""
+    """The entries that the tables under a heading explain."""
     found = [table for table in tables(PAGE, column) if table.heading == heading]
     return {name for table in found for names, *_ in table.rows for name in code(names)}
 
@@ -249,7 +249,7 @@ def taken(spec: ToolSpec) -> set[str]:
 
 
 def own(spec: ToolSpec) -> set[str]:
-    """What a tool takes but for the agent's id, which the page says once that every tool takes."""
+    """The arguments of a tool without the agent's id, which the page explains once for all tools."""
     return taken(spec) if spec.about_agent else taken(spec) - {"agent_id"}
 
 
@@ -277,10 +277,10 @@ def test_a_heading_that_explains_arguments_is_that_of_a_tool() -> None:
     assert {table.heading for table in tables(PAGE, "argument")} <= {spec.name for spec in ALL_TOOLS}
 
 
-# The page of the HTTP API names every route of its description, and nothing that is not there.
+# The page of the HTTP API has every route of its description, and nothing else
 
 
-# The page calls most ids just that, whatever they are the id of.
+# The page calls most ids "id".
 ID = re.compile(r"\{\w+\}")
 UNDER = re.compile(r"^Under `(/\S+)`")
 
@@ -290,14 +290,14 @@ def rest_told() -> set[str]:
 
 
 def _routes(table: Table) -> set[str]:
-    """The routes of a table, each with the beginning that the page says once."""
+    """The routes of a table, each with the prefix that the page names once."""
     under = UNDER.match(table.before)
     found = [route.partition("?")[0].split(" ", 1) for row in table.rows for route in code(row[0])]
     return {ID.sub("{}", f"{method} {under[1] if under else ''}{path}".rstrip("/")) for method, path in found}
 
 
 async def described(app: App) -> set[str]:
-    """What the description for programs names, and the two routes that are outside of it."""
+    """The routes of the OpenAPI description, and the two routes outside of it."""
     answer = await send(build_application(app), {}, b"", path="/api/openapi.json", method="GET")
     ours = {
         ID.sub("{}", f"{method.upper()} {API_PREFIX}{path}")
@@ -313,11 +313,11 @@ async def test_every_route_is_told_and_no_other(app: App) -> None:
     assert (real - rest_told(), rest_told() - real) == (set(), set())
 
 
-# The page of settings tells every one with its names and its default, and none that is not there.
+# The page of settings has every setting with its names and its default, and nothing else
 
 
 SETTINGS_PAGE = page("settings")
-# What some settings consist of, by the words before the table that explains it.
+# The parts of some settings, by the words before the table that explains them.
 PARTS = {
     "A client:": OAuthClient,
     "An MCP server:": ToolServer,
@@ -345,7 +345,7 @@ def part_rows(before: str) -> Iterator[tuple[str, str, str]]:
 
 
 def misses(cell: str, field: FieldInfo) -> bool:
-    """Whether a page's default is not the field's; one that is empty, or another on each machine, is put into words."""
+    """Whether a page's default differs from the field's; it describes empty and machine-dependent ones in words."""
     default = field.get_default(call_default_factory=True, validated_data={})
     if default in (None, (), "", {}, PydanticUndefined) or isinstance(default, Path):
         return LONE.fullmatch(cell) is not None
@@ -353,7 +353,7 @@ def misses(cell: str, field: FieldInfo) -> bool:
 
 
 def _written(default: object) -> tuple[str, ...]:
-    """A default as one writes it: a list in a variable, or in the file."""
+    """A default as users write it: a list in a variable, or in the file."""
     match default:
         case bool():
             return (str(default).lower(),)
@@ -366,12 +366,12 @@ def _written(default: object) -> tuple[str, ...]:
 
 
 def _models(field: FieldInfo) -> list[type[BaseModel]]:
-    """What a field may hold that has fields itself."""
+    """The models of a field's value, if it has fields of its own."""
     return [kind for kind in get_args(field.annotation) if isinstance(kind, type) and issubclass(kind, BaseModel)]
 
 
 def wrong(told: Mapping[str, str], model: type[BaseModel]) -> dict[str, str]:
-    """The defaults on the page that are not those of a model."""
+    """The defaults on the page that differ from those of a model."""
     return {name: cell for name, cell in told.items() if misses(cell, model.model_fields[name])}
 
 

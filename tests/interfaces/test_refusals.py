@@ -1,4 +1,4 @@
-"""Refusals can be traced: the row says what was claimed and by what, metrics count it so, and Access shows it."""
+"""Tests the traces of refusals: the row has the claimed identity and its source, metrics count it, Access shows it."""
 
 import json
 from collections.abc import AsyncGenerator, Mapping, MutableMapping
@@ -247,7 +247,7 @@ async def test_an_editor_that_is_turned_away_leaves_a_row(settings: Settings) ->
 
 
 async def open_websocket(asgi: ASGIApp, headers: Mapping[str, str]) -> int:
-    """The status of the answer to whoever opens a WebSocket with these headers."""
+    """The status of the answer to a WebSocket handshake with these headers."""
     raw = [(name.encode(), value.encode()) for name, value in {"host": "127.0.0.1:3020", **headers}.items()]
     scope: dict[str, Any] = {
         "type": "websocket",

@@ -1,1 +1,1 @@
-"""Conformance and security scanners that others wrote, and attacks that they do not try."""
+"""Runs conformance and security scanners of other authors, and attacks that they do not try."""

@@ -1,4 +1,4 @@
-"""A server that asks for credentials, the issuer it trusts, and calls from outside; one for all tests here."""
+"""Fixtures: a server that requires credentials, its issuer, and calls from outside; one for all tests here."""
 
 import json
 from collections.abc import Generator, Mapping
@@ -13,7 +13,7 @@ import pytest
 from tests.support.desk import Desk, frontdesk_here, open_desk
 from tests.support.issuer import Issuer, open_issuer
 
-# A Frontdesk that asks for credentials, the issuer it trusts, and how a stranger calls it.
+# A Frontdesk that requires credentials, the issuer it trusts, and calls of a stranger
 
 
 ANSWER_SECONDS = 15
@@ -27,7 +27,7 @@ class Installation:
     issuer: Issuer
 
     def token(self, **said: Any) -> str:
-        """A token that this server takes, but for what is said otherwise."""
+        """A token that this server accepts, with these changes."""
         usual: dict[str, Any] = {"sub": "alice", "aud": self.desk.mcp}
         return self.issuer.token(**usual | said)
 
@@ -35,7 +35,7 @@ class Installation:
         return send_call(self.desk.mcp, {"authorization": f"Bearer {token}"})
 
     def keys(self, *arguments: str) -> str:
-        """What `frontdesk keys` prints."""
+        """The output of `frontdesk keys`."""
         done = frontdesk_here("keys", *arguments, data=self.desk.data)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
@@ -43,7 +43,7 @@ class Installation:
 
 @contextmanager
 def open_installation(data: Path) -> Generator[Installation]:
-    """A server that takes keys and the tokens of one issuer, for its own resource URLs alone."""
+    """A server that accepts keys and the tokens of one issuer, for its own resource URLs only."""
     with open_issuer() as issuer:
         trusted = json.dumps([{"issuer": issuer.url, "jwks_url": issuer.jwks_url}])
         with open_desk(data, FRONTDESK_REQUIRE_AUTH="true", FRONTDESK_ISSUERS=trusted) as desk:
@@ -51,19 +51,19 @@ def open_installation(data: Path) -> Generator[Installation]:
 
 
 def send_call(url: str, headers: Mapping[str, str]) -> httpx2.Response:
-    """Ask the server who it takes us for."""
+    """Ask the server for the caller's identity."""
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "whoami"}}
     accept = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
     return httpx2.post(url, json=call, headers={**accept, **headers}, timeout=ANSWER_SECONDS)
 
 
 def who(response: httpx2.Response) -> Mapping[str, Any]:
-    """Whom the server took a caller for."""
+    """The identity that the server gives a caller."""
     assert response.status_code == 200, response.text
     return response.json()["result"]["structuredContent"]
 
 
-# The installation that the referees visit: one for all of them, as none of them changes it.
+# The installation for the scanners: one for all of them, as none of them changes it
 
 
 @pytest.fixture(scope="package")

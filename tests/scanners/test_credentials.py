@@ -1,4 +1,4 @@
-"""Attacks on credentials that the referees do not try, over HTTP, and the credentials that must get in."""
+"""Tests attacks on credentials over HTTP that the scanners do not try, and the valid credentials."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ from tests.support.issuer import open_issuer
 
 STRANGERS = 20
 RESOURCE = "http://127.0.0.1:3020/mcp"
-# Longer than a server may go on taking a revoked key.
+# Longer than a server may accept a revoked key.
 NOTICE_SECONDS = 40
 POLL_SECONDS = 0.2
 
@@ -199,7 +199,7 @@ async def test_a_new_key_of_the_issuer_is_picked_up_and_strangers_cannot_have_ke
 
 
 def refused(response: httpx2.Response, installation: Installation, *, shown: bool = True) -> None:
-    """Check a 401: it says where to get a token and for which scopes, and no more of what was wrong than it must."""
+    """Check a 401: it says where to get a token and for which scopes, and no more about the error than it must."""
     assert response.status_code == 401, response.text
     scheme, _, rest = response.headers["www-authenticate"].partition(" ")
     said = dict(re.findall(r'(\w+)="([^"]*)"', rest))
@@ -210,7 +210,7 @@ def refused(response: httpx2.Response, installation: Installation, *, shown: boo
 
 
 def until(ask: Callable[[], httpx2.Response], *, status: int) -> httpx2.Response:
-    """The first answer with this status; a bounded number of questions is asked."""
+    """The first answer with this status, within a limited number of requests."""
     pause = threading.Event()
     for _ in range(int(NOTICE_SECONDS / POLL_SECONDS)):
         answer = ask()

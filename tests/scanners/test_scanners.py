@@ -1,4 +1,4 @@
-"""What other people's scanners say of Frontdesk: mcp-authlab on authorization, mcp-scanner on the protocol."""
+"""Runs other authors' scanners on Frontdesk: mcp-authlab for authorization, mcp-scanner for the protocol."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from tests.support.desk import Desk, clean_environment
 from tests.support.environments import program
 
 JUDGE_SECONDS = 120
-# All of them but the two about sessions, which a stateless server has none of.
+# All of them except the two about sessions, which a stateless server does not have.
 AUTHLAB_CHECKS = 31
 # mcp-scanner once for each address: it takes longer to load than to scan.
 SCANS = """
@@ -32,7 +32,7 @@ for number, url in enumerate(urls):
 def findings(
     installation: Installation, desk: Desk, tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, set[str]]:
-    """The ids of the checks that mcp-scanner failed, for the installation and for a desk that is open to all."""
+    """The ids of the checks that mcp-scanner failed, for the installation and for a server that is open to all."""
     folder = tmp_path_factory.mktemp("scans")
     urls = (installation.desk.mcp, desk.mcp)
     judge(program("scanner", "mcp-scanner").with_name("python"), "-c", SCANS, str(folder), *urls, folder=folder)
@@ -70,7 +70,7 @@ def test_both_referees_object_to_a_server_that_asks_for_no_credential(
 
 
 def authlab(url: str, folder: Path, *, login: bool) -> dict[str, Any]:
-    """mcp-authlab's report; with a login it has tokens of its own to try, for us and for somebody else."""
+    """mcp-authlab's report; with a login it has tokens of its own to try, for us and for another resource."""
     command = program("authlab", "mcp-authlab")
     if login:
         judge(command, "login", url, "--no-browser", "--timeout", "30", folder=folder)
@@ -80,7 +80,7 @@ def authlab(url: str, folder: Path, *, login: bool) -> dict[str, Any]:
 
 
 def judge(command: Path, *arguments: str, folder: Path) -> None:
-    # Both keep files at home, and the scanner's library would fetch a price list from the network.
+    # Both keep files in the home folder, and the scanner's library would fetch a price list from the network.
     settings = {
         "HOME": str(folder),
         "MCP_AUTHLAB_TOKENS": str(folder / "tokens.json"),

@@ -1,4 +1,4 @@
-"""Who may use which tools, what agents were given, and the lock under which an agent's tools change."""
+"""Tests which agents may use which tools, which tools they were given, and the lock for changes of them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -27,7 +27,7 @@ from frontdesk.tools.agent_tools_store import (
 from tests.support.letta import AGENT, open_moody_letta
 from tests.support.waiting import age, set_clock_ahead
 
-# Who may use which tools, and what agents were given.
+# Which agents may use which tools, and which tools they were given
 
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -143,7 +143,7 @@ async def test_an_agent_that_is_deleted_holds_nothing_on_either_host(settings: S
     assert "DELETE" in {request.method for request in letta.requests}
 
 
-# One at a time changes an agent's tools, on both databases, and nobody is kept out for ever.
+# One change of an agent's tools at a time, on both databases, and no change waits for ever
 
 
 async def test_a_lease_is_one_owners_until_it_is_left_or_lapses(database: Database) -> None:

@@ -1,4 +1,4 @@
-"""Stores of the built-in agents on both databases: agents, their memory, and what they keep of a person."""
+"""Tests the stores of the built-in agents on both databases: agents, their memory, and a person's data in them."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ from frontdesk.tools.agent_tools_store import ToolAttachmentStore
 from tests.hosts.lab import of_kind, opened, said, script, take
 from tests.requirements import shows
 
-# The built-in host's agents, on both databases: kept, edited by many at once, limited, and forgotten whole.
+# The built-in host's agents: stored, edited concurrently, limited, and deleted completely
 
 
 OWN = ("blocks", "conversations", "turns", "messages", "agent_tools", "held_tools", "agents")
@@ -200,7 +200,7 @@ async def _counts(database: Database) -> dict[str, int]:
         return {table: (await connection.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one() for table in OWN}
 
 
-# What stood in an agent's memory before.
+# Earlier contents of an agent's memory
 
 
 NOW = datetime(2030, 5, 17, 9, 0, tzinfo=UTC)
@@ -223,7 +223,7 @@ async def test_each_change_of_a_block_keeps_what_stood_there_and_the_oldest_go(d
     assert await store.versions("agent-1", "human") == []
 
 
-# What agents keep of a person is in their export, and goes with them: from every table, and from the files.
+# A person's data with agents is in their export, and is erased with them: from every table, and from the files
 
 
 SECRET = "the-word-of"

@@ -1,4 +1,4 @@
-"""Chat sessions on both databases, and replies that replicas share."""
+"""Tests chat sessions on both databases, and replies that replicas share."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing

@@ -1,4 +1,4 @@
-"""People's lasting answers, and the check that asks them, on both databases."""
+"""Tests people's lasting permissions, and the check that asks people, on both databases."""
 
 import os
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ ONCE = PermissionRequest("call-2", "run_command", OperationKind.EXECUTE, "Run `a
 
 
 class Person:
-    """Answers in the order given, and then not at all; remembers what was asked."""
+    """Gives the answers in order, and then none; remembers the questions."""
 
     def __init__(self, *choices: PermissionAnswer) -> None:
         self.choices = list(choices)

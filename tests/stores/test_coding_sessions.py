@@ -1,4 +1,4 @@
-"""Editors' sessions on both databases: the agent they get, whose they are, and what is left of them."""
+"""Tests editors' sessions on both databases: their agent, their owner, and what remains of them."""
 
 import os
 from collections.abc import AsyncGenerator
@@ -24,7 +24,7 @@ from frontdesk.identity.rights import AGENTS_CHAT, AGENTS_READ
 from frontdesk.llm.events import Event, TextChunk, UserText
 from frontdesk.settings import Settings
 
-# Editors' sessions and the agents of folders, in both databases.
+# Editors' sessions and the agents of folders
 
 
 NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
@@ -200,7 +200,7 @@ async def test_of_many_that_move_in_at_once_one_stays_and_all_know_which(
     assert await store.folder_agent("ann", HOME) == held[0]
 
 
-# Sessions of editors on the built-in host: which agent they get, whose they are, and what is left of them.
+# Sessions of editors on the built-in host: their agent, their owner, and what remains of them
 
 
 HERE = Caller("req-1", local=True)

@@ -1,4 +1,4 @@
-"""The schema and its migrations, on both databases."""
+"""Tests the schema and its migrations, on both databases."""
 
 import sqlite3
 from contextlib import closing, suppress
@@ -79,7 +79,7 @@ async def test_many_transactions_in_a_row_are_folded_back_while_others_write(tmp
 
 
 def _folded_back(path: Path) -> int:
-    """How many agents stand in the database itself, without its log; while it is written to it cannot be read so."""
+    """The number of agents in the database file itself, without its log; during a write it cannot be read."""
     with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as connection, suppress(sqlite3.DatabaseError):
         return connection.execute("SELECT count(*) FROM agents").fetchone()[0]
     return 0
@@ -108,7 +108,7 @@ async def test_a_cancelled_caller_leaves_a_transaction_whole_and_the_database_us
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(add)
     async with database.read_transaction() as connection:
-        # SQLite's driver cannot be stopped midway, so there the transaction is carried through.
+        # SQLite's driver cannot be stopped midway, so it finishes the transaction.
         kept = 0 if database.shared else 1
         assert (await connection.execute(text("SELECT count(*) FROM agents"))).scalar_one() == kept
 
@@ -177,7 +177,7 @@ async def test_a_look_at_a_connection_that_is_cut_off_ends_as_such_and_spoils_th
     with anyio.CancelScope() as scope:
 
         def cut_off(connection: Any) -> bool:
-            """What is left by a look whose caller has no more time: a question, and an error instead of an end."""
+            """The result of a read whose caller has no more time: an open query, and an error instead of a result."""
             scope.cancel()
             connection.driver_connection.pgconn.send_query(b"SELECT pg_sleep(0.1)")
             raise psycopg.ProgrammingError("can't change 'autocommit' now: connection in transaction status ACTIVE")

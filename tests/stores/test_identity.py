@@ -1,4 +1,4 @@
-"""Keys and shared buckets, on both databases."""
+"""Tests keys and shared rate limit buckets, on both databases."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The journal's rows and its background work, on both databases."""
+"""Tests the journal's rows and its background work, on both databases."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ from frontdesk.journal.model import EntryKind, JournalEntry, Outcome
 from frontdesk.journal.service import QUEUE_SIZE, Journal
 from frontdesk.journal.store import PRUNE_BATCH, JournalQuery, JournalStore, ToolUse, ToolUseQuery
 
-# The journal's rows, on both databases.
+# The journal's rows
 
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -86,7 +86,7 @@ async def test_the_use_of_tools_is_summed_up_by_agent_and_tool(database: Databas
     assert len(await store.tool_use(ToolUseQuery(limit=1))) == 1
 
 
-# The journal's background work, on both databases.
+# The journal's background work
 
 
 def a_journal(database: Database) -> Journal:

@@ -1,4 +1,4 @@
-"""Whom a Letta agent serves, where several ask at once, something is cut off, or the operator says otherwise."""
+"""Tests whom a Letta agent serves after concurrent requests, interruptions, and the operator's changes."""
 
 import json
 from collections.abc import AsyncGenerator, Iterator

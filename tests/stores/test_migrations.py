@@ -1,7 +1,7 @@
-"""Upgrades of databases that an earlier Frontdesk made, and the rule that migrations are only added.
+"""Tests upgrades of databases from an earlier Frontdesk, and the rule that migrations are only added.
 
-`schema_0014.*.sql` is the schema as the last of the fourteen unreleased migrations left it, written by SQLite and by
-`pg_dump`; the first migration of today stands for them.
+`schema_0014.*.sql` is the schema as the last of the fourteen unreleased migrations left it, exported by SQLite and by
+`pg_dump`; today's first migration replaces them.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from tests.support.postgres import Postgres
 
 HERE = Path(__file__).parent
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
-# A migration that was published is never changed: a database out there has run it. Add a line for a new one.
+# A published migration never changes: databases elsewhere have run it. Add a line for a new one.
 PUBLISHED = {
     "0014_first.py": "c391741ac9fb31454589836e963a7c2605eb7ec0763782725a26ea2827a793d1",
 }
@@ -129,7 +129,7 @@ def _fill(settings: Settings) -> dict[str, Sequence[Any]]:
 
 
 def _value(column: Column[Any]) -> Any:
-    """The same for all columns of a type, so that every foreign key finds its row."""
+    """The same value for all columns of a type, so that every foreign key finds its row."""
     match column.type:
         case UtcDateTime():
             return AT

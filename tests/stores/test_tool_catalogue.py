@@ -1,4 +1,4 @@
-"""The catalogue in the database: changes with a revision, reviews, names that cannot be taken over."""
+"""Tests the catalogue in the database: revisions, reviews, and names that other servers cannot take over."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -38,7 +38,7 @@ async def add(database: Database, name: str, **said: Any) -> ServerSpec:
 
 
 async def listed(database: Database, server: str, *tools: RemoteTool, hold: bool = False, now: datetime = NOW) -> str:
-    """What a listing changed, in words."""
+    """The changes of a listing, in words."""
     found = clean_listing(server, tools)
     decide = partial(compare_listing, listed=found.tools, hold=hold)
     done = await ToolStore(database).apply(server, ToolKind.MCP, decide, found.problems, now)

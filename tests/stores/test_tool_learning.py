@@ -1,4 +1,4 @@
-"""What is learned from use: credited to the search that found the tool, per tenant, forgotten on demand."""
+"""Tests learning from use: credited to the search that found the tool, per tenant, deleted on demand."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The catalogue at work: it loads, asks real servers, embeds once, follows its neighbours, and stays searchable."""
+"""Tests the catalogue at work: loads, lists real servers, embeds once, follows other replicas, stays searchable."""
 
 import hashlib
 import json
@@ -47,7 +47,7 @@ SECONDS = 20
 
 @dataclass(slots=True)
 class Toy:
-    """An embedder whose vectors mean nothing; it remembers what it was asked."""
+    """An embedder whose vectors mean nothing; it remembers the texts that it got."""
 
     name: str = "toy-1"
     dimensions: int = 8
@@ -67,7 +67,7 @@ class Toy:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A catalogue, and the register of servers that it keeps."""
+    """A catalogue, and its register of servers."""
 
     catalogue: Catalogue
     servers: KnownServers
@@ -99,7 +99,7 @@ async def opened(
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncGenerator[Database]:
-    """What is special about PostgreSQL shows in the stores, and here with two replicas."""
+    """The peculiarities of PostgreSQL are tested with the stores, and here with two replicas."""
     found = await Database.open(settings_with(FRONTDESK_DATA=tmp_path / "data"))
     yield found
     await found.close()
@@ -159,7 +159,7 @@ async def test_two_replicas_stay_in_step(settings: Settings, monkeypatch: pytest
     await one.close()
     await two.close()
     assert len({text for toy in toys for text in toy.texts}) == 71
-    # Two that begin at the same moment may both read a tool; neither reads one twice.
+    # Two processes that begin at the same moment may both embed a tool; neither embeds one twice.
     assert all(len(set(toy.texts)) == len(toy.texts) for toy in toys)
 
 
@@ -297,7 +297,7 @@ async def test_names_that_read_like_another_servers_tool_mean_nothing_else(datab
 
 
 class Topics(Toy):
-    """An embedder that knows two topics, mail and weather, and stops short of a text when told so."""
+    """An embedder that knows two topics, mail and weather, and can be made to stop before a text."""
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         if self.away and len(texts) > 1:

@@ -1,4 +1,4 @@
-"""Turns in the database: one at a time for a conversation, listed, cancelled, and resumed after a decision."""
+"""Tests turns in the database: one at a time for a conversation, listed, cancelled, and resumed after a decision."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -45,7 +45,7 @@ from frontdesk.settings import Settings
 from tests.hosts.lab import CALLER, of_kind, said, script, take
 from tests.support.waiting import age, set_clock_ahead, until
 
-# Turns in the database: one at a time in a lane, found again when their owner is gone, cancelled from afar.
+# Turns: one at a time in a conversation, recovered when their owner is gone, cancelled from another process
 
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -181,7 +181,7 @@ async def test_turns_of_two_processes_in_one_conversation_follow_each_other(sett
 
 
 class WaitingTool:
-    """A tool that says when it runs, and answers when it is let."""
+    """A tool that reports when it runs, and answers when it is released."""
 
     def __init__(self) -> None:
         self.runs = anyio.Event()
@@ -278,7 +278,7 @@ async def test_an_end_that_a_fault_keeps_from_being_recorded_is_tried_again_afte
         agent = await app.host.create(NewAgent("Ada"))
         assert (await take(app.host, agent.id, script({"text": "lost"})))[-1] == Done(StopReason.ERROR)
         waited = [later - earlier for earlier, later in pairwise(tried)]
-        # A clock may be read a little before a sleep is over, never half of it.
+        # A clock may show slightly less than the whole sleep, but never only half of it.
         assert [wait > pause / 2 for wait, pause in zip(waited, END_PAUSES, strict=False)] == [True, True]
 
 
@@ -304,7 +304,7 @@ def test_two_machines_do_not_take_each_other_for_dead() -> None:
     assert len(str(HERE)) <= 200
 
 
-# Turns are found by what they wait for, however many there were.
+# Turns are found by what they wait for, however many there were
 
 
 WAITING = TurnEnd(StopReason.REQUIRES_APPROVAL, [ApprovalRequest("call-1", "buy", {})])
@@ -312,7 +312,7 @@ MANY = 20_000
 
 
 async def taken(store: TurnStore, name: str, ending: TurnEnd, conversation: str = "conv-1") -> None:
-    """A turn of Letta's from its beginning to its end: what waited before it is answered by it."""
+    """A whole turn of Letta's: its message decides the approvals that waited before it."""
     new = NewTurn(name, "letta:agent-1", "agent-1", conversation)
 
     async def begin(connection: Transaction) -> bool:
@@ -356,7 +356,7 @@ async def test_what_waited_is_answered_once_the_conversation_goes_on(database: D
     ids=["waiting", "waiting of an agent", "outcome of an agent", "running of an agent"],
 )
 async def test_what_is_rare_is_found_without_going_through_all_the_rest(database: Database, query: TurnQuery) -> None:
-    """SQLite counts the steps of a query: many more than rows are found would be a scan of the table."""
+    """SQLite counts the steps of a query: many more steps than rows would be a scan of the table."""
     common = {"lane": "lane", "conversation_id": "conv", "running": False, "owner": str(HERE), "cancel_asked": False}
     spent = {"input_tokens": 1, "output_tokens": 1, "leased_until": NOW}
     rows = [
@@ -388,7 +388,7 @@ async def test_what_is_rare_is_found_without_going_through_all_the_rest(database
     assert steps < through_all / 50
 
 
-# An agent goes on after somebody's word with the rights it had before, and what comes of it is known.
+# An agent continues after a person's decision with its earlier rights, and the outcome is known
 
 
 AT_THIS_MACHINE = Caller("req-operator", local=True, any_agent=True)
@@ -401,18 +401,18 @@ WITH_A_KEY = Caller(
     any_agent=True,
     credential_id="key:boss",
 )
-# Whoever chats at this machine without a key.
+# A person who chats at this machine without a key.
 VISITOR = Caller("req-visitor", user_id="local", credential_id="local")
 ANN = Caller("req-ann", user_id="ann", verified=True, credential_id="key:ann")
 SECONDS = 30
 
 
 async def going_on(app: App, agent: str, asker: Caller, operator: Caller) -> Caller:
-    """As whom an agent goes on, to the end, with what it was asked by one and allowed by another."""
+    """The caller for whom an agent continues to the end, when one asked and another approved."""
     seen: list[Prompt] = []
     over = anyio.Event()
     if asker is ANN:
-        # What a turn was begun with must still hold when it goes on.
+        # The rights at the beginning of a turn must still hold when it continues.
         await app.keys.add(ApiKey("ann", b"", "ann's", None, "ann", None, datetime.now(UTC)))
     asks = script({"tool": "memory_rethink", "args": {"label": "human", "new_memory": "Likes tea"}}, {"text": "Noted"})
     events = await take(app.host, agent, asks, caller=asker, asks=frozenset({"memory_rethink"}))

@@ -26,17 +26,17 @@ from frontdesk.interfaces.agent365.control import HangUpProtocol
 from frontdesk.interfaces.http.uvicorn_server import UvicornServer, uvicorn_config
 from tests.support.serving import address_of, listen, run_aside
 
-# The local platform in a thread of this process, on a loopback port; tests see its log, and break it on purpose.
+# The local platform in a thread of this process, on a loopback port; tests read its log and inject failures
 
 
 SECONDS = 10
-# What a token is for when a test does not care.
+# The purpose of a token when a test does not care.
 APP = "11111111-2222-3333-4444-555555555555"
 
 
 @dataclass(frozen=True, slots=True)
 class LocalPlatform:
-    """A running platform: its address, its manifest on disk, what is behind it, and a client of one's own."""
+    """A running platform: its address, its manifest on disk, its backend, and a client for tests."""
 
     url: str
     manifest: Path
@@ -44,7 +44,7 @@ class LocalPlatform:
     http: httpx2.Client
 
     def requests(self, agent: str = "") -> list[dict[str, Any]]:
-        """The request log, the oldest first."""
+        """The request log, oldest first."""
         return self.ask("GET", f"/requests?agent={quote(agent)}")["requests"]
 
     def chats(self) -> list[dict[str, Any]]:
@@ -63,11 +63,11 @@ class LocalPlatform:
         return self.standin.token_signer.issue(audience, time.time(), {"appid": APP, "azp": APP, **claims})
 
     def headers(self, audience: str = SHARED_APP_ID, **claims: object) -> dict[str, str]:
-        """The header that shows such a token."""
+        """The header with such a token."""
         return {"authorization": f"Bearer {self.token(audience, **claims)}"}
 
     def discover(self, headers: Mapping[str, str] | None = None, app_id: str = APP) -> httpx2.Response:
-        """Ask for the servers, with a good token unless told otherwise."""
+        """Request the servers, with a valid token unless the test passes another."""
         url = f"{self.url}/agents/v2/{quote(app_id, safe='')}/mcpServers"
         return self.http.get(url, headers=self.headers() if headers is None else dict(headers))
 
@@ -78,18 +78,18 @@ class LocalPlatform:
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx2.Response:
-        """One JSON-RPC request to a tool server, as clients of the older era send it, with a good token."""
+        """One JSON-RPC request to a tool server, as clients of the older era send it, with a valid token."""
         frame = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
         url = f"{self.url}/agents/servers/{quote(server, safe='')}"
         said = {"content-type": "application/json", **self.headers(), **(headers or {})}
         return self.http.post(url, content=json.dumps(frame), headers=said)
 
     def call(self, server: str, tool: str, headers: Mapping[str, str] | None = None, /, **arguments: Any) -> Any:
-        """What a tool of a server answers."""
+        """The answer of a server's tool."""
         return self.rpc(server, "tools/call", {"name": tool, "arguments": arguments}, headers).json()["result"]
 
     def write(self, manifest: Mapping[str, Any]) -> None:
-        """Put another manifest in the place of the present one."""
+        """Replace the present manifest."""
         _write(self.manifest, manifest)
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
@@ -105,7 +105,7 @@ def local_platform(
     seed: int | None = 1,
     sleep: Callable[[float], Awaitable[None]] | None = None,
 ) -> Generator[LocalPlatform]:
-    """Run the platform until the end of the block; a manifest that is no path is written to a folder of its own."""
+    """Run the platform until the end of the block; a manifest that is not a path is written to a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         path = manifest if isinstance(manifest, Path) else Path(folder) / MANIFEST_NAME
         if not isinstance(manifest, Path):
@@ -115,7 +115,7 @@ def local_platform(
             standin.sleep = sleep
         listener = listen()
         server = UvicornServer(uvicorn_config(build_platform_application(standin), http=HangUpProtocol))
-        # A client made anew for each request takes longer than the request.
+        # A new client for each request takes longer than the request.
         with run_aside(server, listener), httpx2.Client(timeout=SECONDS) as http:
             yield LocalPlatform(address_of(listener), path, standin, http)
 
@@ -124,7 +124,7 @@ def _write(path: Path, manifest: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(manifest))
 
 
-# A platform that answers byte by byte as a test wants, and the turns and tokens to ask it with.
+# A platform with scripted answers, byte by byte, and the turns and tokens for its requests
 
 
 # A piece of an answer: some bytes, or one of these.
@@ -136,7 +136,7 @@ Answer = Iterable[bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class GatewayCall:
-    """A request as it came in; names of headers are in lower case."""
+    """A received request; names of headers are in lower case."""
 
     raw: bytes
     method: str
@@ -150,7 +150,7 @@ class GatewayCall:
 
 
 class Gateway:
-    """Answers each request with the next answer, and with the last one from then on."""
+    """Gives each request the next answer, and the last one from then on."""
 
     def __init__(self, *answers: Answer) -> None:
         self.requests: list[GatewayCall] = []
@@ -160,7 +160,7 @@ class Gateway:
         self._answers = list(answers) or [whole({"mcpServers": []})]
 
     def environ(self, **more: str) -> dict[str, str]:
-        """What sends a client here."""
+        """The environment that directs a client to this platform."""
         return {"PYTHON_ENVIRONMENT": "Production", "MCP_PLATFORM_ENDPOINT": self.url, **more}
 
     def answer_to(self, asked: GatewayCall) -> Answer:  # noqa: ARG002 - for those who answer what was asked
@@ -191,7 +191,7 @@ async def opened(gateway: Gateway, port: int = 0) -> AsyncGenerator[Gateway]:
 
 
 def whole(document: object, status: int = 200, **headers: str) -> list[bytes | None]:
-    """An answer in one piece; text and bytes as they are, anything else as JSON."""
+    """An answer in one piece; text and bytes unchanged, anything else as JSON."""
     body = (
         document if isinstance(document, bytes) else (document if isinstance(document, str) else json.dumps(document))
     )
@@ -211,7 +211,7 @@ def servers(*entries: Mapping[str, object] | str) -> list[bytes | None]:
 
 
 def jwt(claims: object = None, /, **more: object) -> str:
-    """A token with these claims, signed by nobody."""
+    """An unsigned token with these claims."""
     said = more if claims is None else claims
     parts = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in ({}, said))
     return ".".join([*parts, "c2ln"])
@@ -242,7 +242,7 @@ async def _say(answer: Answer, reader: asyncio.StreamReader, writer: asyncio.Str
         if piece is None:
             raise ConnectionAbortedError
         if piece == HOLD:
-            # Ends when the other side leaves.
+            # Ends when the other side hangs up.
             await reader.read()
             raise ConnectionAbortedError
         writer.write(piece)
@@ -250,12 +250,12 @@ async def _say(answer: Answer, reader: asyncio.StreamReader, writer: asyncio.Str
         await asyncio.sleep(0)
 
 
-# What tests of the adapters for other frameworks share: a manifest, a turn, who exchanges tokens, what is left.
+# Shared by the tests of the adapters: a manifest, a turn, a token exchange, open tasks and sockets
 
 
 FILES_AUDIENCE = "api://files-app"
 HANDLER = "agentic"
-# The servers take whatever stands in a token for the shared audience, so what differs is the application it names.
+# The servers accept any token for the shared audience, so tokens differ only in the application that they name.
 SHARED_APP, MAIL_APP, FILES_APP = "shared-app", "mail-app", "files-app"
 
 
@@ -274,13 +274,13 @@ MANIFEST = {"mcpServers": [MAIL, FILES]}
 
 
 def host_turn(**activity: Any) -> SimpleNamespace:
-    """A turn as hosts hand it in."""
+    """A turn as hosts pass it in."""
     said: dict[str, Any] = {"id": "activity-1", "text": "hello", "conversation": SimpleNamespace(id="conversation-1")}
     return SimpleNamespace(activity=SimpleNamespace(**{**said, **activity}))
 
 
 class Exchange:
-    """Exchanges tokens as a host does, and remembers for which scopes; `gives` False: it has none to give."""
+    """Exchanges tokens as a host does, and remembers the scopes; with `gives` False it has none to give."""
 
     def __init__(self, platform: LocalPlatform, gives: bool = True) -> None:
         self.asked: list[str] = []
@@ -297,21 +297,21 @@ class Exchange:
 
 
 class NoExchange:
-    """Must not be asked."""
+    """Must not be called."""
 
     async def exchange_token(self, _context: object, scopes: list[str], _handler: str, /) -> object:
         raise AssertionError(f"a token was exchanged for {scopes}")
 
 
 def in_production(platform: LocalPlatform, monkeypatch: pytest.MonkeyPatch) -> Exchange:
-    """From now on servers are those that the platform lists."""
+    """From now on the servers are those that the platform lists."""
     _surroundings(platform, monkeypatch)
     monkeypatch.setenv("PYTHON_ENVIRONMENT", "Production")
     return Exchange(platform)
 
 
 def in_development(platform: LocalPlatform, monkeypatch: pytest.MonkeyPatch, folder: Path) -> NoExchange:
-    """From now on servers are those of a manifest in this folder, with a token for each in its variable."""
+    """From now on the servers are those of a manifest in this folder, with a token for each in its variable."""
     _surroundings(platform, monkeypatch)
     (folder / MANIFEST_NAME).write_text(platform.manifest.read_text())
     monkeypatch.chdir(folder)
@@ -321,24 +321,24 @@ def in_development(platform: LocalPlatform, monkeypatch: pytest.MonkeyPatch, fol
 
 
 def calls(platform: LocalPlatform) -> list[tuple[str, str, str | None, str, str | None]]:
-    """Each call of a tool: (server, tool, x-ms-agentid, what became of its token, framework)."""
+    """Each call of a tool: (server, tool, x-ms-agentid, the result of the token check, framework)."""
     found = [seen for seen in platform.requests() if seen["rpcMethod"] == "tools/call"]
     return [(seen["server"], seen["tool"], seen["agentId"], seen["token"], seen["orchestrator"]) for seen in found]
 
 
 def history(platform: LocalPlatform) -> Sequence[tuple[str, str]]:
-    """Who said what, of the only chat that was sent."""
+    """The senders and texts of the only sent chat."""
     [chat] = platform.chats()
     return [(message["role"], message["content"]) for message in chat["chatHistory"]]
 
 
 def own_tasks() -> set[asyncio.Task[Any]]:
-    """The tasks that are under way, but for those that run the tests."""
+    """The running tasks, except those that run the tests."""
     return {task for task in asyncio.all_tasks() if not _runs_tests(task)}
 
 
 def own_connections(platform: LocalPlatform) -> int:
-    """How many sockets of this process lead to the platform."""
+    """How many sockets of this process are connected to the platform."""
     port = int(platform.url.rpartition(":")[2])
     return sum(bool(each.raddr) and each.raddr.port == port for each in psutil.Process().net_connections("tcp"))
 

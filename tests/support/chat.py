@@ -23,7 +23,7 @@ def script(*steps: Mapping[str, Any]) -> str:
 
 
 class Person:
-    """Somebody with a client of their own; what a call answers is given as it is."""
+    """A person with a client of their own; calls return the answer unchanged."""
 
     def __init__(self, client: httpx2.AsyncClient) -> None:
         self.client = client
@@ -48,11 +48,11 @@ class Person:
         return sent.json()["messageId"]
 
     async def listen(self, session: str, after: str | None = None) -> list[Event]:
-        """Everything that a stream tells, to its end."""
+        """All events of a stream, to its end."""
         return [event async for event in self.stream(session, after)]
 
     async def stream(self, session: str, after: str | None = None) -> AsyncGenerator[Event]:
-        """What a stream tells, as it comes, with the ids of events under `id`."""
+        """The events of a stream as they come, with the ids of events under `id`."""
         headers = {"last-event-id": after} if after else {}
         query = {"sessionId": session}
         async with self.client.stream("GET", "/stream", params=query, headers=headers) as answer:
@@ -70,7 +70,7 @@ class Person:
 
 @asynccontextmanager
 async def somebody(where: ASGIApp | str, key: str | None = None) -> AsyncGenerator[Person]:
-    """A person with a key, or without one, at an application or at the address of a server."""
+    """A person with or without a key, at an application or at the address of a server."""
     transport, base = (
         (None, where) if isinstance(where, str) else (httpx2.ASGITransport(where), "http://127.0.0.1:3020")
     )
@@ -100,14 +100,14 @@ async def key(app: App, user: str | None, *scopes: str, agent: str | None = None
 
 
 async def all_made(app: App) -> None:
-    """Wait until no reply is under way."""
+    """Wait until no reply is running."""
     with anyio.fail_after(SECONDS):
         for job in list(app.chat._replies._jobs.values()):
             await job.finished.wait()
 
 
 async def first_token(app: App, session: str, user: str = "local") -> None:
-    """Wait until a reply is being told."""
+    """Wait until a reply is running."""
     words = await app.chat.listen(Caller("test", user_id=user), session, None)
     with anyio.fail_after(SECONDS):
         async with aclosing(words):

@@ -1,4 +1,4 @@
-"""As much of curl as the documentation uses, for machines that have none: -s -i -X -H -d URL."""
+"""Implements as much of curl as the documentation uses, for machines that have none: -s -i -X -H -d URL."""
 
 import sys
 from http.client import HTTPConnection

@@ -1,4 +1,4 @@
-"""A real Frontdesk server process, as a user would start it."""
+"""Starts a real Frontdesk server process, as a user would."""
 
 import io
 import logging
@@ -17,7 +17,7 @@ import pytest
 
 from frontdesk.interfaces.cli.main import main
 
-# Far more than a start or a stop takes, for a machine that is busy with other things.
+# Far longer than a start or a stop takes, for a machine with other load.
 START_SECONDS = 60
 STOP_SECONDS = 30
 ROOT = Path(__file__).parents[2]
@@ -62,7 +62,7 @@ class Desk:
 
 
 def clean_environment(**settings: str) -> dict[str, str]:
-    """This process' environment without anything that sets Frontdesk, plus what is given."""
+    """This process' environment without Frontdesk's settings, plus the given variables."""
     return {name: value for name, value in os.environ.items() if not name.startswith(OURS)} | settings
 
 
@@ -82,7 +82,7 @@ def frontdesk(
 
 
 def frontdesk_here(*arguments: str, data: Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end in this process: for what it says and does, where nothing hangs on how it starts."""
+    """Run the command to its end in this process, for tests that do not depend on how it starts."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err), _logs_kept():
         for name in [name for name in os.environ if name.startswith(OURS)]:
@@ -97,7 +97,7 @@ def frontdesk_here(*arguments: str, data: Path, **settings: str) -> subprocess.C
 
 @contextmanager
 def _logs_kept() -> Generator[None]:
-    """A command has the process' log to itself, and some of them silence it; a test that comes later needs it."""
+    """A command configures the process' log, and some commands silence it; later tests need it."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:
@@ -109,7 +109,7 @@ def _logs_kept() -> Generator[None]:
 
 def _exit_code() -> int:
     with warnings.catch_warnings():
-        # The command is given its words as a shell gives them, not as its library would have tests do it.
+        # The command gets its words as a shell passes them, not as its library's test helper does.
         warnings.filterwarnings("ignore", "Cyclopts application invoked without tokens")
         with pytest.raises(SystemExit) as left:
             main()

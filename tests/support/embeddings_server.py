@@ -1,4 +1,4 @@
-"""A server on a free loopback port that embeds as OpenAI's API and Ollama do, and misbehaves when told to."""
+"""Runs a server on a free loopback port that embeds like OpenAI's API and Ollama, and fails as tests configure."""
 
 import json
 from collections.abc import Callable, Generator, Mapping
@@ -22,7 +22,7 @@ Spoil = Callable[[dict[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingCall:
-    """One request as it arrived."""
+    """One received request."""
 
     path: str
     headers: Mapping[str, str]
@@ -31,7 +31,7 @@ class EmbeddingCall:
 
 @dataclass(slots=True)
 class EmbeddingsServer:
-    """`statuses` are answered first, one a request. `key` is the only one let in; `spoil` changes an answer."""
+    """`statuses` are the first answers, one a request. `key` is the only accepted one; `spoil` changes an answer."""
 
     url: str = ""
     key: str | None = None
@@ -41,7 +41,7 @@ class EmbeddingsServer:
 
     async def openai(self, request: Request) -> Response:
         texts, refused = await self._heard(request)
-        # In reverse: the order of the answer is not promised.
+        # In reverse: the API does not promise the order of the answer.
         data = [{"object": "embedding", "index": row, "embedding": vector(texts[row])} for row in range(len(texts))][
             ::-1
         ]
@@ -55,7 +55,7 @@ class EmbeddingsServer:
         body = await request.json()
         self.asked.append(EmbeddingCall(request.url.path, dict(request.headers), body))
         if self.key is not None and request.headers.get("authorization") != f"Bearer {self.key}":
-            # As the real one does, which repeats what it was given.
+            # Like the real one, which repeats its input.
             message = f"Incorrect API key provided: {request.headers.get('authorization')}"
             return [], JSONResponse({"error": {"message": message}}, 401)
         if self.statuses:
@@ -68,7 +68,7 @@ class EmbeddingsServer:
 
 
 def vector(text: str) -> list[float]:
-    """What the server makes of a text: any direction, always the same, and not of length one."""
+    """The server's vector for a text: any direction, always the same, and not of length one."""
     seed = int.from_bytes(sha256(text.encode()).digest()[:4], "big")
     return [float(number) for number in 3 * np.random.default_rng(seed).normal(size=WIDTH)]
 

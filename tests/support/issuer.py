@@ -1,4 +1,4 @@
-"""An authorization server on a free loopback port: it consents to everything, and mints any token a test asks for."""
+"""Runs an authorization server on a free loopback port: it consents to everything, and issues any requested token."""
 
 import base64
 import hashlib
@@ -31,9 +31,9 @@ class Issuer:
     def __init__(self, url: str) -> None:
         self.url = url
         self.jwks_fetches = 0
-        # The Authorization header of each request for a token; None where there was none.
+        # The Authorization header of each token request; None if there was none.
         self.proofs: list[str | None] = []
-        # The clients that need not register, with the addresses they are led back to.
+        # The clients that need not register, with their redirect addresses.
         self.clients: dict[str, list[str]] = {}
         self.keys: Mapping[str, SigningKey] = {}
         self._generation = 0
@@ -44,7 +44,7 @@ class Issuer:
         return f"{self.url}/jwks"
 
     def rotate(self) -> None:
-        """Replace the keys by new ones, under new ids; the old ones are published no longer."""
+        """Replace the keys with new ones under new ids; the old ones are no longer published."""
         self._generation += 1
         rsa, elliptic = (f"{kind}-{self._generation}" for kind in ("rs", "es"))
         self.keys = {
@@ -63,13 +63,13 @@ class Issuer:
         header: Mapping[str, object] | None = None,
         **claims: object,
     ) -> str:
-        """A signed token; claims and header fields that are given replace the usual ones."""
+        """A signed token; given claims and header fields replace the usual ones."""
         signing = key or self.keys[alg]
         said = {"alg": alg, "typ": "at+jwt", "kid": kid or self.keys[alg].kid, **(header or {})}
         return jwt.encode(said, self.claims(sub=sub, aud=aud, **claims), signing, [alg])
 
     def claims(self, *, sub: str, aud: str | list[str], **claims: object) -> dict[str, object]:
-        """What a token of this issuer says."""
+        """The claims of a token of this issuer."""
         now = int(time.time())
         usual = {"iss": self.url, "sub": sub, "aud": aud, "iat": now, "exp": now + LIFETIME_SECONDS}
         return {**usual, "jti": secrets.token_hex(8), **claims}
@@ -82,7 +82,7 @@ class Issuer:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What somebody consented to: for which client, for which resource, with which scopes."""
+    """One consent: the client, the resource and the scopes."""
 
     client: str
     resource: str
@@ -157,7 +157,7 @@ class Counter:
         return JSONResponse({**answer, "refresh_token": renewal, "scope": grant.scope}, headers=NOT_STORED)
 
     def _redeemed(self, form: Mapping[str, str]) -> Grant | None:
-        # Whatever comes of it, a code is used up.
+        # A code can be used only once, whatever the result.
         grant = self.codes.pop(form.get("code", ""), None)
         if grant is None or grant.challenge != _s256(form.get("code_verifier", "")):
             return None

@@ -1,4 +1,4 @@
-"""A real Letta server process, offline; and a server that speaks its API and behaves badly."""
+"""Runs a real Letta server process, offline; and a server with Letta's API that fails as tests configure."""
 
 import json
 import os
@@ -26,7 +26,7 @@ from starlette.types import Receive, Scope, Send
 from tests.support.environments import program
 from tests.support.serving import serve
 
-# A real Letta V1 server process, offline: its model is scripted, its database one of the tests' PostgreSQL.
+# A real Letta V1 server process, offline: its model is scripted, its database one of the tests' PostgreSQL
 
 
 START_SECONDS = 180
@@ -58,7 +58,7 @@ class LettaServer:
 
 
 async def forget_servers(client: AsyncLetta) -> None:
-    """Take all MCP servers from Letta, so that the next test finds it as this one did."""
+    """Remove all MCP servers from Letta, so that the next test finds it as this one did."""
     for server in await client.mcp_servers.list():
         await client.mcp_servers.delete(server.id or "")
 
@@ -67,7 +67,7 @@ async def forget_servers(client: AsyncLetta) -> None:
 def open_letta(
     folder: Path, database_url: str, openai_url: str, password: str | None = None, *, port: int = 0
 ) -> Generator[LettaServer]:
-    """Start a server and stop it at the end; it keeps all it knows in the database, its models are `openai-proxy/…`.
+    """Start a server and stop it at the end; it keeps all its data in the database, its models are `openai-proxy/…`.
 
     The first start after an installation takes twice as long as the next, which finds the compiled modules.
     """
@@ -76,36 +76,36 @@ def open_letta(
     log = folder / "letta.log"
     with log.open("wb") as sink:
         process = subprocess.Popen(
-            # -P, or this very module would be the one called letta. The last flag is Letta's own: it leaves out
+            # -P, otherwise this very module would be the one called letta. The last flag is Letta's own: it leaves out
             # the description of the API, a fifth of the time to start.
             [python, "-P", "-W", "ignore", LAUNCHER, str(port), "--no-generation"],
             env=_environment(folder, database_url, openai_url, password),
             stdout=sink,
             stderr=sink,
             cwd=folder,
-            # A tool of an agent's is a process of Letta's; a group lets both end together.
+            # Each of an agent's tools is a process of Letta's; a process group ends both together.
             start_new_session=True,
         )
     try:
         yield _healthy(process, log, database_url)
     finally:
-        # It would wait for streams that nobody reads any more; all it knows is in a database that goes with it.
+        # It would wait for streams that nobody reads any more; all its data is in a database that is deleted with it.
         _kill(process)
 
 
 def _environment(folder: Path, database_url: str, openai_url: str, password: str | None) -> dict[str, str]:
-    """Only PATH is this process' own: Letta asks each provider whose key it finds for its models."""
+    """Only PATH comes from this process: Letta requests the models of each provider whose key it finds."""
     secure = {} if password is None else {"LETTA_SERVER_SECURE": "true", "LETTA_SERVER_PASSWORD": password}
     return secure | {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         "LETTA_DIR": str(folder / ".letta"),
         "LETTA_PG_URI": _with_host(database_url),
-        # Of the server's hundred connections the other tests need some too.
+        # The other tests need some of the database server's hundred connections too.
         "LETTA_PG_POOL_SIZE": "10",
         "LETTA_DISABLE_SQLALCHEMY_POOLING": "false",
         "LETTA_DISABLE_TRACING": "true",
-        # Otherwise it keeps every request to a model for good.
+        # Otherwise it keeps every request to a model for ever.
         "LETTA_TRACK_PROVIDER_TRACE": "false",
         "OPENAI_API_KEY": "sk-scripted",
         "OPENAI_BASE_URL": openai_url,
@@ -114,7 +114,7 @@ def _environment(folder: Path, database_url: str, openai_url: str, password: str
 
 
 def _with_host(database_url: str) -> str:
-    """The same database in Letta's words: with a host and a password, though it is reached through its socket."""
+    """The database's address in Letta's form: with a host and a password, though it is used through its socket."""
     parts = urlsplit(database_url)
     return parts._replace(netloc="postgres:x@localhost:5432", query=f"{parts.query}&ssl=disable").geturl()
 
@@ -123,7 +123,7 @@ def _healthy(process: subprocess.Popen[bytes], log: Path, database_url: str) -> 
     for _ in range(START_SECONDS * 10):
         found = re.search(r"Uvicorn running on (http://\S+)", _read(log))
         if found:
-            # No proxy of the surroundings stands between the tests and their own machine.
+            # No proxy of the environment is used between the tests and their own machine.
             httpx2.get(f"{found[1]}/v1/health/", timeout=ANSWER_SECONDS, trust_env=False).raise_for_status()
             return LettaServer(found[1], process, log, database_url)
         with suppress(subprocess.TimeoutExpired):
@@ -133,7 +133,7 @@ def _healthy(process: subprocess.Popen[bytes], log: Path, database_url: str) -> 
 
 
 def _read(log: Path) -> str:
-    # It is being written, so its last character may be half there.
+    # The process is still writing, so the last character may be incomplete.
     return log.read_text(encoding="utf-8", errors="replace")
 
 
@@ -143,18 +143,18 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait(STOP_SECONDS)
 
 
-# A server that speaks as much of Letta's API as a turn needs, and behaves as badly as it is told to.
+# A server with the part of Letta's API that a turn needs, which fails as tests configure
 
 
 AGENT = "agent-11111111-1111-4111-8111-111111111111"
 TALK = "conv-11111111-1111-4111-8111-111111111111"
-# What the ids of agents begin with that are made while a test runs.
+# The beginning of the ids of agents that are made during a test.
 MADE = "agent-22222222-2222-4222-"
 RUN = "run-11111111-1111-4111-8111-111111111111"
 
 
 class Mood(Enum):
-    """What becomes of a message: answered, cut off in the middle of the answer, taken in and not answered at all."""
+    """The treatment of a message: answered, cut off in the middle of the answer, or accepted without an answer."""
 
     GOOD = auto()
     CUT = auto()
@@ -164,7 +164,7 @@ class Mood(Enum):
 
 @dataclass(slots=True)
 class MoodyLetta:
-    """`moods` are for the messages to come: a mood, or a refusal's status with its body and headers."""
+    """`moods` are for the next messages: a mood, or a refusal's status with its body and headers."""
 
     url: str = ""
     moods: list[Mood | tuple[int, Any, Mapping[str, str]]] = field(default_factory=list[Any])
@@ -173,12 +173,12 @@ class MoodyLetta:
     messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     cancelled: list[Any] = field(default_factory=list[Any])
     looks: int = 0
-    # Every request there was, whatever it asked for.
+    # All requests, to any path.
     requests: list[Request] = field(default_factory=list[Request])
-    # What is under way, look by look; the last one stays.
+    # The running runs, one entry for each look; the last one stays.
     runs: list[list[dict[str, Any]]] = field(default_factory=lambda: [[]])
 
-    # What agents were made of, by their ids, besides the one that is always there; and what becomes of the next ones.
+    # The requests that made agents, by agent id, besides the fixed agent; and the treatment of the next ones.
     made: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     making: list[int] = field(default_factory=list[int])
 
@@ -200,11 +200,11 @@ class MoodyLetta:
         made_of = await request.json()
         agent_id = f"{MADE}{len(self.made):04}-4111-8111-111111111111"
         self.made[agent_id] = made_of
-        # Made it is, whatever is answered.
+        # The agent is made, whatever the answer is.
         return _as_agent(agent_id, self.made[agent_id], self.making.pop(0) if self.making else 200)
 
     async def talk(self, request: Request) -> Response:
-        """Begin a conversation; that of the agent that is always there has the id that tests know."""
+        """Begin a conversation; the fixed agent's has the id that tests know."""
         agent_id = request.query_params["agent_id"]
         return JSONResponse({"id": TALK if agent_id == AGENT else f"conv-{agent_id}", "agent_id": agent_id})
 

@@ -1,4 +1,4 @@
-"""Starts Letta's server for the tests; runs in Letta's own environment, where nothing of Frontdesk is installed."""
+"""Starts Letta's server for the tests; runs in Letta's own environment, without Frontdesk."""
 
 import asyncio
 import gc
@@ -16,7 +16,7 @@ STOP_SECONDS = 1
 
 
 def main(port: int) -> None:
-    # Hardly anything made while Letta is imported is garbage, and looking for some takes a sixth of the time.
+    # Hardly any object of the import is garbage, and the search for garbage takes a sixth of the time.
     gc.disable()
     allow_local_addresses()
     drop_the_second_set_of_routes()
@@ -25,12 +25,12 @@ def main(port: int) -> None:
     app = module("letta.server.rest_api.app").app
     gc.freeze()
     gc.enable()
-    # Not by Letta's own start_server: that takes port 0 for its default port.
+    # Not with Letta's own start_server: that takes port 0 for its default port.
     uvicorn.run(app, host="127.0.0.1", port=port, access_log=False, timeout_graceful_shutdown=STOP_SECONDS)
 
 
 def module(name: str) -> Any:
-    """Letta's modules by name: the type checker's environment does not hold them."""
+    """Letta's modules by name: they are missing in the type checker's environment."""
     return import_module(name)
 
 
@@ -38,7 +38,7 @@ def allow_local_addresses() -> None:
     """Since 0.16.7 Letta connects to no MCP server on a private address, and has no setting for that."""
 
     def public(address: str) -> SimpleNamespace:
-        # What is no address at all has to fail here as it does in the original.
+        # A value that is not an address has to fail here as in the original.
         ipaddress.ip_address(address)
         return SimpleNamespace(is_global=True)
 
@@ -49,7 +49,7 @@ def allow_local_addresses() -> None:
 
 
 def drop_the_second_set_of_routes() -> None:
-    """Each route is built again under /latest, undocumented, which takes a sixth of the time to start."""
+    """Letta builds each route again under /latest, undocumented, which takes a sixth of the time of a start."""
     application = module("fastapi").FastAPI
     include = application.include_router
 
@@ -70,7 +70,7 @@ def drop_the_watchdog() -> None:
 
 
 async def create_schema() -> None:
-    """Letta's tables, from its classes: the wheel comes without the migrations."""
+    """Creates Letta's tables from its classes: the wheel contains no migrations."""
     tables = module("letta.orm").Base.metadata
     engine: AsyncEngine = module("letta.server.db").engine
     async with engine.begin() as connection:

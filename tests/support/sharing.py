@@ -1,7 +1,7 @@
-"""Which tests one process runs together, and in what order: a plugin of the suite's `conftest.py`.
+"""Decides which tests one process runs together, and in what order: a plugin of the suite's `conftest.py`.
 
-Those that share a server run in one process, or each process would start one. xdist has marks for that, but it writes
-them into the names of the tests, which pytest 9.2 does not let it do; so this goes by the names themselves.
+Tests that share a server run in one process; otherwise each process would start one. xdist has marks for that, but it
+writes them into the names of the tests, which pytest 9.2 does not allow; so this goes by the names themselves.
 """
 
 import random
@@ -14,7 +14,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 LETTA = "letta"
-# Its cases run apart, as each takes long.
+# Its cases run separately, as each takes long.
 APART = ("tests/e2e/test_docs.py",)
 TOGETHER = ("tests/scanners",)
 
@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Property tests try the same cases each time, so that only a change fails; with `--random` they look for new."""
+    """Property tests try the same cases each time, so that only a change fails; with `--random` they try new ones."""
     settings.register_profile("the same each time", derandomize=True)
     if config.getoption("random") is None:
         settings.load_profile("the same each time")
@@ -36,7 +36,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> "Compan
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What is slowest to start comes first, unless chance has it otherwise."""
+    """The slowest tests to start come first, unless the order is random."""
     seed: int | None = config.getoption("random")
     if seed is None:
         items.sort(key=lambda item: company(item.nodeid) != LETTA)
@@ -51,7 +51,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def company(nodeid: str) -> str:
-    """Those that are run together with this one, by a name: its module's, as a rule."""
+    """The name of the group of tests that run together with this one: usually its module's."""
     module = nodeid.partition("::")[0]
     if module.startswith("tests/hosts/") and LETTA in nodeid:
         return LETTA
@@ -69,7 +69,7 @@ def shuffled(items: Sequence[pytest.Item], chance: random.Random) -> list[pytest
 
 
 class Companies(LoadScopeScheduling):
-    """Hands out whole companies, one after the other, to whichever process is free."""
+    """Gives whole groups, one after the other, to the next free process."""
 
     @override
     def _split_scope(self, nodeid: str) -> str:

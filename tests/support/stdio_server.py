@@ -1,7 +1,7 @@
-"""A server on stdio that behaves as its tools are told to; a program of its own, without anything of the product.
+"""A server on stdio with configurable behaviour; a program of its own that imports nothing of the product.
 
-`python stdio_server.py [stubborn] [chatty] [modern] [mute]`: stubborn ones do not leave when asked, chatty ones print
-greetings where only frames belong, modern ones know no handshake, mute ones say nothing at all.
+`python stdio_server.py [stubborn] [chatty] [modern] [mute]`: stubborn ones do not end on request, chatty ones print
+greetings where only frames belong, modern ones support no handshake, mute ones send nothing at all.
 """
 
 import json
@@ -35,7 +35,7 @@ def text(number: object, words: object) -> None:
 
 
 def adopt() -> int:
-    """Start something that outlives its parent and holds its pipes, unless it is ended with it."""
+    """Start a process that outlives its parent and holds its pipes, unless both are ended together."""
     return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid
 
 

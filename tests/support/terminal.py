@@ -1,4 +1,4 @@
-"""The frontdesk command in a real pseudo-terminal, typed at and read as a person would."""
+"""Runs the frontdesk command in a real pseudo-terminal, with a person's input and output."""
 
 import os
 import pty
@@ -15,12 +15,12 @@ from tests.support.desk import START_SECONDS, STOP_SECONDS, clean_environment
 CONTROL_C = "\x03"
 CONTROL_D = "\x04"
 AGAIN_SECONDS = 1
-# The terminal must be the process' own, or Ctrl-C would not reach it.
+# The terminal must be the process' own; otherwise Ctrl-C would not reach it.
 LAUNCH = "import os, runpy; os.login_tty(0); runpy.run_module('frontdesk', run_name='__main__', alter_sys=True)"
 
 
 class Terminal:
-    """A command at work in a terminal; what it printed is read up to what one waits for."""
+    """A running command in a terminal; its output is read up to an expected text."""
 
     def __init__(self, process: subprocess.Popen[bytes], screen: int) -> None:
         self.process = process
@@ -37,7 +37,7 @@ class Terminal:
         os.write(self._screen, keys.encode())
 
     def until(self, text: str, *, pressing: str = "") -> str:
-        """Everything printed since the last time, up to and with a text; `pressing` keys as long as nothing happens.
+        """All output since the last call, up to and including a text; `pressing` keys as long as nothing happens.
 
         A Ctrl-C that comes while readline handles a key is noticed only with the next one.
         """
@@ -60,13 +60,13 @@ class Terminal:
         return self.process.wait(STOP_SECONDS)
 
     def _read(self) -> bool:
-        """Take in what was printed; False if nothing was for a while."""
+        """Read the output; False if there was none for a while."""
         ready, _, _ = select.select([self._screen], [], [], AGAIN_SECONDS)
         if ready:
             try:
                 more = os.read(self._screen, 65536)
             except OSError:
-                # How Linux says that nobody holds the other end any more.
+                # How Linux reports that no process holds the other end any more.
                 more = b""
             self._over = not more
             self._unread = (self._unread + more).replace(b"\r\n", b"\n")
@@ -75,7 +75,7 @@ class Terminal:
 
 @contextmanager
 def open_terminal(*arguments: str, data: Path, **settings: str) -> Generator[Terminal]:
-    """Start the command in a terminal of its own; whatever happens, it is over at the end."""
+    """Start the command in a terminal of its own; it has always ended at the end of the block."""
     screen, keyboard = pty.openpty()
     try:
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Tool servers that behave as they are told: page their listing, hang, die midway, lie, rename; on loopback ports."""
+"""Tool servers with configurable behaviour: page their listing, hang, die midway, lie, rename; on loopback ports."""
 
 import os
 import subprocess
@@ -29,10 +29,10 @@ SCHEMA: Mapping[str, Any] = {
 
 @dataclass(slots=True)
 class ToolServer:
-    """Answers a call with its own name and the tool's, so that one can see where the call went.
+    """Answers a call with its own name and the tool's, which shows where the call arrived.
 
-    `hangs`: a listing gets no answer; `asked` is set once somebody waits for one. `dies_at`: the process ends when this
-    page of the listing is asked for.
+    `hangs`: a listing gets no answer; `asked` is set once a client waits for one. `dies_at`: the process ends when a
+    client requests this page of the listing.
     """
 
     name: str
@@ -115,13 +115,13 @@ def open_dying_server(name: str, count: int) -> Generator[str]:
 
 
 async def _hung_up(request: Request) -> None:
-    """Wait until the client has had enough."""
+    """Wait until the client gives up."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 class _Dying(ToolServer):
-    """Lists everything once; the second time it gets to its second page, and no further."""
+    """Lists everything once; the second time it dies at its second page."""
 
     def _listing(self, page: int) -> dict[str, Any]:
         self.dies_at = 1 if self.listings > 1 else None

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from tests.support.serving import serve
 from tests.support.waiting import until
 
-# An MCP server as the gateway meets them: over streamable HTTP and over SSE, with a token endpoint beside it.
+# An MCP server as the gateway sees it: over streamable HTTP and over SSE, with a token endpoint beside it
 
 
 SCHEMA: Mapping[str, Any] = {
@@ -36,8 +36,8 @@ Frame = dict[str, Any]
 
 @dataclass(slots=True)
 class Upstream:
-    """`down`: every call is HTTP 503. `guarded`: only tokens of its own endpoint are taken. `elsewhere`: what its
-    stream names as the place for requests, instead of its own.
+    """`down`: every call is HTTP 503. `guarded`: accepts only tokens of its own endpoint. `elsewhere`: the address for
+    requests that its stream gives instead of its own.
     """
 
     url: str = ""
@@ -57,7 +57,7 @@ class Upstream:
     waiting: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def token(self, request: Request) -> Response:
-        """Tokens that say for whom they are: the subject's name, or the client's own."""
+        """Tokens that name their subject, or the client itself."""
         form = dict(parse_qsl((await request.body()).decode()))
         self.forms.append(form)
         self.logins.append(base64.b64decode(request.headers.get("authorization", "").removeprefix("Basic ")).decode())
@@ -107,7 +107,7 @@ class Upstream:
         return Response(status_code=202)
 
     def end_streams(self) -> None:
-        """What a restart does to those who listen; call it from the server's own thread, by a request to /end."""
+        """Disconnects listeners as a restart does; call it from the server's own thread, by a request to /end."""
         for queue in self.streams.values():
             queue.put_nowait(None)
         self.streams.clear()
@@ -207,7 +207,7 @@ def _result(frame: Frame, result: Frame) -> Frame:
     return {"jsonrpc": "2.0", "id": frame["id"], "result": result}
 
 
-# An MCP server that keeps the access token in its session, as zmemory-mcp does, on a free loopback port.
+# An MCP server that keeps the access token in its session, as zmemory-mcp does, on a free loopback port
 
 
 SLOWEST_SECONDS = 0.004
@@ -227,7 +227,7 @@ NOT_AUTHENTICATED = {"code": -32603, "message": "需要认证"}
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One tool call as it arrived."""
+    """One received tool call."""
 
     tool: str
     session: str
@@ -236,7 +236,7 @@ class Seen:
 
 @dataclass(slots=True)
 class TokenServer:
-    """`users` says whose each token is; `whose` answers with the user of the session's token."""
+    """`users` has the user of each token; `whose` answers with the user of the session's token."""
 
     url: str
     users: Mapping[str, str]
@@ -246,11 +246,11 @@ class TokenServer:
     pace: random.Random = field(default_factory=lambda: random.Random(7))
 
     def forget_sessions(self) -> None:
-        """What a restart does."""
+        """Forgets all sessions, as a restart does."""
         self.sessions.clear()
 
     def expire_tokens(self) -> None:
-        """What an hour does: the sessions stay, and know nobody."""
+        """Forgets the users, as after an hour: the sessions stay without a token."""
         self.sessions.update(dict.fromkeys(self.sessions))
 
     def called(self, tool: str) -> int:
@@ -317,17 +317,17 @@ def _said(text: str) -> dict[str, Any]:
     return {"result": {"content": [{"type": "text", "text": text}]}}
 
 
-# A tool server that says back what it was shown, wherever a server can say something of its own.
+# A tool server that repeats the received headers, wherever a server can send text of its own
 
 
 PARROT_TOOLS = ("fails", "fails_at_length", "fails_in_figures", "asks_back", "is_refused")
-# What stands before the headers in a long answer.
+# The text before the headers in a long answer.
 FILLING = "x" * 900
 
 
 @dataclass(slots=True)
 class Parrot:
-    """Its tools fail, each in another way; `lists` and `greets` turned off, so do listing and handshake."""
+    """Each of its tools fails in a different way; with `lists` and `greets` off, listing and handshake fail too."""
 
     url: str = ""
     lists: bool = True

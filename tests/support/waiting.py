@@ -1,4 +1,4 @@
-"""Waits for what another thread, task or process does, and leases that end without waiting."""
+"""Waits for actions of another thread, task or process, and leases that end without waiting."""
 
 import threading
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from typing_extensions import override
 from frontdesk.db import statements
 from frontdesk.db.engine import Database
 
-# Waits for what another thread, task or process does; none of them for ever.
+# Waits for actions of another thread, task or process; all have a limit
 
 
 WAIT_SECONDS = 20
@@ -21,7 +21,7 @@ POLL_SECONDS = 0.005
 
 
 async def until(holds: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
-    """Wait for it in a task; a `TimeoutError` where it does not come."""
+    """Wait for it in a task; raises `TimeoutError` if it does not come."""
     with anyio.fail_after(seconds):
         while True:
             if holds():
@@ -30,19 +30,19 @@ async def until(holds: Callable[[], bool], seconds: float = WAIT_SECONDS) -> Non
 
 
 def comes_true(holds: Callable[[], bool], seconds: float = WAIT_SECONDS, every: float = POLL_SECONDS) -> bool:
-    """Wait for it in a thread; whether it came, within a bounded number of questions."""
+    """Wait for it in a thread; gives whether it came, after a limited number of checks."""
     pause = threading.Event()
     return any(holds() or pause.wait(every) for _ in range(int(seconds / every)))
 
 
-# Leases without waiting: one that has run for a while, and a machine whose clock is ahead.
+# Leases without waiting: one that has run for a while, and a machine whose clock is ahead
 
 
 AHEAD = timedelta(minutes=10)
 
 
 class Ahead(datetime):
-    """What a machine reads whose clock is wrong by minutes."""
+    """The reading of a machine whose clock is wrong by minutes."""
 
     @classmethod
     @override
@@ -56,7 +56,7 @@ def set_clock_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def age(database: Database, column: Column[Any], by: timedelta) -> None:
-    """Make every lease in this column look as if it had been given so much earlier."""
+    """Make every lease in this column look as if it had been given that much earlier."""
     async with database.transaction() as connection:
         given = select(column).where(column.is_not(None)).distinct().order_by(column)
         for was in (await connection.execute(given)).scalars().all():

@@ -1,7 +1,7 @@
-"""The `frontdesk` command without its start: a process that has everything loaded forks one for each command.
+"""Runs the `frontdesk` command without its start: a process that has loaded everything forks one for each command.
 
-What runs is the command itself, in a process, a folder and an environment of its own. Only the loading, two seconds of
-each start, is done once. How the command really starts is shown by the other tests of `tests/e2e`.
+The command itself runs in a process, a folder and an environment of its own. Only the loading, two seconds of each
+start, is done once. The other tests of `tests/e2e` start the command normally.
 """
 
 import array
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tests.support.desk import ROOT, STOP_SECONDS, clean_environment
 
-# Run as a script by Python without site packages, in a few milliseconds.
+# Python runs this as a script without site packages, in a few milliseconds.
 SHIM = """#!{python} -ISs
 import array, json, os, signal, socket, sys
 wire = socket.socket(socket.AF_UNIX)
@@ -43,7 +43,7 @@ sys.exit(int(code) if code else 1)
 
 @contextmanager
 def warm_command(folder: Path) -> Generator[Path]:
-    """A program that acts as `frontdesk`, for as long as the block lasts."""
+    """A program that acts as `frontdesk` until the end of the block."""
     address = folder / "warm.sock"
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.warm", str(address)],
@@ -66,7 +66,7 @@ def warm_command(folder: Path) -> Generator[Path]:
 
 @cache
 def the_command() -> Path:
-    """The same, one for all tests of this process; it ends with them."""
+    """One such program for all tests of this process; it ends with them."""
     opened = ExitStack()
     atexit.register(opened.close)
     folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="warm-"))
@@ -77,7 +77,7 @@ def _load_all() -> None:
     import frontdesk  # noqa: PLC0415
 
     for found in pkgutil.walk_packages(frontdesk.__path__, "frontdesk."):
-        # What only runs, or needs an extra, is loaded by whoever wants it.
+        # Modules that only run, or need an extra, are loaded on demand.
         if "__main__" not in found.name and ".migrations" not in found.name and ".extensions" not in found.name:
             importlib.import_module(found.name)
 
@@ -119,7 +119,7 @@ def _take(wire: socket.socket) -> int:
     for fd in fds:
         os.close(fd)
     wire.sendall(b"%d\n" % pid)
-    # Whoever asked may be gone, and then wants no answer and no process either.
+    # The caller may be gone; then it needs no answer and no process.
     threading.Thread(target=_watch, args=(wire, pid), daemon=True).start()
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     with suppress(OSError):

@@ -1,8 +1,8 @@
-"""Somebody's webhook: a process of its own, without anything of the product, that answers as its paths say.
+"""A webhook receiver as a process that imports nothing of the product, and answers as its paths say.
 
 `python webhook_receiver.py LOG [CERTIFICATE KEY]` prints its address and writes a line of JSON for each request to LOG.
-Paths: `/ok`, `/status/500`, `/flaky/2` (fails twice, then takes it), `/asks/1` (429 once, with that Retry-After),
-`/moved` (a redirect to `/ok`), `/hang` (never answers), `/drop` (hangs up). What follows in a path means nothing.
+Paths: `/ok`, `/status/500`, `/flaky/2` (fails twice, then accepts), `/asks/1` (429 once, with that Retry-After),
+`/moved` (a redirect to `/ok`), `/hang` (never answers), `/drop` (hangs up). The rest of a path means nothing.
 """
 
 import json
@@ -19,7 +19,7 @@ WRITING = threading.Lock()
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Takes what is posted."""
+    """Accepts POST requests."""
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"])).decode()
@@ -55,11 +55,11 @@ class Receiver(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name for it
-        """Nothing: the log is ours."""
+        """No output: the log is ours."""
 
 
 class Server(ThreadingHTTPServer):
-    """Its threads end with it, also those that hang."""
+    """Its threads end with it, including hanging ones."""
 
     daemon_threads = True
 

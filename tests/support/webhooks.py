@@ -1,4 +1,4 @@
-"""A webhook receiver's process as a test sees it: its address, and what it was sent."""
+"""A webhook receiver's process as a test sees it: its address, and the requests that it got."""
 
 import json
 import subprocess

@@ -18,7 +18,7 @@ from frontdesk.mcp_client.client import McpClient
 from frontdesk.mcp_client.session import NO_HEADERS
 from frontdesk.tools.calls import read_result
 
-# MCP requests as they go over the wire, in both eras, and two plain ways to send them.
+# MCP requests as they go over the wire, in both eras, and two plain ways to send them
 
 
 Era = Literal["2026-07-28", "2025-11-25", "2025-06-18"]
@@ -73,7 +73,7 @@ def call(
 
 
 def curl(url: str, headers: Mapping[str, str], body: bytes) -> Answer:
-    """Send with curl, or with its stand-in where there is none."""
+    """Send with curl, or with its replacement if there is none."""
     found = shutil.which("curl")
     program = [found] if found else [sys.executable, str(Path(__file__).with_name("curl.py"))]
     said = [part for name, value in headers.items() for part in ("-H", f"{name}: {value}")]
@@ -123,12 +123,12 @@ async def send(
     return Answer(messages[0]["status"], told, content)
 
 
-# Calls `find_tools` and `call_tool` in process, and reads what they say.
+# Calls `find_tools` and `call_tool` in process, and reads their answers
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswered:
-    """A tool's result: its words, what stands beside them, and whether it worked."""
+    """A tool's result: its text, its structured content, and whether it succeeded."""
 
     text: str
     structured: Any
@@ -139,7 +139,7 @@ class ToolAnswered:
 async def ask(
     asgi: ASGIApp, tool: str, arguments: dict[str, Any], agent: str | None = None, **more: Any
 ) -> ToolAnswered:
-    """The result of a call, at the endpoint for tools."""
+    """The result of a call at the endpoint for tools."""
     answer = await asked(asgi, tool, arguments, agent, **more)
     result = frames(answer)[-1]["result"]
     text = "\n".join(block.get("text", "") for block in result["content"])
@@ -147,7 +147,7 @@ async def ask(
 
 
 def frames(answer: Answer) -> list[dict[str, Any]]:
-    """What an answer says, frame by frame: one where it is plain, several where it is a stream."""
+    """The frames of an answer: one if it is plain JSON, several if it is a stream."""
     if answer.headers["content-type"] == "application/json":
         return [answer.json]
     return [json.loads(line[6:]) for line in answer.body.decode().splitlines() if line.startswith("data: ")]
@@ -170,7 +170,7 @@ async def asked(
     return await send(asgi, said, body, path="/mcp/tools")
 
 
-# A tool called by a bare client, and its answer read as the gateway reads it.
+# Calls a tool with a bare client, and reads its answer as the gateway does
 
 
 async def call_upstream(

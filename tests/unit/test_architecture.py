@@ -1,4 +1,4 @@
-"""The layers of the tree, and the request traces of the architecture page against execution."""
+"""Tests the layers of the tree, and the request traces of the architecture page against execution."""
 
 import ast
 import inspect
@@ -40,7 +40,7 @@ from tests.support.webhooks import open_webhooks
 from tests.support.wire import MODERN, call
 from tests.unit.acp.lab import Memory
 
-# The layers of the packages, held by their import contracts.
+# The layers of the packages, checked by their import contracts
 
 
 SECONDS = 120
@@ -55,14 +55,14 @@ def test_imports_point_down_and_siblings_do_not_meet() -> None:
     assert done.returncode == 0, done.stdout
 
 
-# The functions that the architecture page names exist, and requests enter them in the order of its traces.
+# The functions on the architecture page exist, and requests enter them in the order of its traces
 
 
 PAGE = ROOT / "docs/guide/architecture.md"
 SOURCE = ROOT / "src/frontdesk"
 STEP = re.compile(r"`([\w/]+\.py)`: `([\w.]+)`")
 REQUEST, RESPONSE = "The request of every tool", "The response of every tool"
-# The requests that are made here, and the parts of the page that describe each.
+# The requests of this test, and the parts of the page that describe each.
 TRACES: Mapping[str, Sequence[str]] = {
     "find_tools": (REQUEST, "find_tools", RESPONSE),
     "call_tool": (REQUEST, "call_tool", RESPONSE),
@@ -300,7 +300,7 @@ def frame(**fields: object) -> bytes:
 
 
 async def deliver_prompt(app: App, tracer: Tracer, agent_id: str, webhook: str) -> Sequence[Step]:
-    """Schedules a prompt that is due at once, with a webhook; the worker has been running from the start."""
+    """Schedules a prompt that is due immediately, with a webhook; the worker has been running from the start."""
     me = Caller("tracer", agent_id, None, local=True, any_agent=True)
     soon = datetime.now(UTC) + timedelta(seconds=0.5)
     await app.schedules.add(

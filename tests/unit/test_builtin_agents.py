@@ -1,4 +1,4 @@
-"""The pure parts of the built-in agents: messages, memory blocks, compaction, and the choice of models."""
+"""Tests the pure parts of the built-in agents: messages, memory blocks, compaction, and the choice of models."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -67,7 +67,7 @@ from frontdesk.llm.turn import StreamConverter, UsageTotal, describe_model_error
 from frontdesk.text import parse_json_object
 from tests.requirements import shows
 
-# The pure parts of the built-in agent: messages kept fit, memory edits, model names, scripts, compaction.
+# Pure parts: valid message histories, memory edits, model names, scripts, compaction
 
 
 KEY = SecretStr("sk-1")
@@ -340,7 +340,7 @@ def test_the_text_of_a_message_is_what_was_said() -> None:
     assert message_text(ModelRequest(parts=[make_tool_return(call(1), "secret result", ToolStatus.OK)])) == ""
 
 
-# What may stand in an agent's memory, whichever host keeps it.
+# Valid contents of an agent's memory, on each host
 
 
 LAW = MemoryBlock("law", "never", read_only=True)
@@ -382,7 +382,7 @@ def test_a_block_that_is_read_only_is_not_even_tried() -> None:
         change_block(LAW, lambda _value: pytest.fail("tried"))
 
 
-# Which models can be chosen, what each can see and hear, and what becomes of pictures and sounds it cannot take.
+# Selectable models, the media that each accepts, and the treatment of pictures and sounds it does not accept
 
 
 PICTURE = BinaryContent(b"png", media_type="image/png")

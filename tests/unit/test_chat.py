@@ -1,4 +1,4 @@
-"""What of a turn is part of the reply, and how a terminal chat shows it safely."""
+"""Tests which events of a turn belong to the reply, and how a terminal chat shows them safely."""
 
 import unicodedata
 
@@ -35,7 +35,7 @@ from frontdesk.llm.events import (
 )
 from tests.requirements import shows
 
-# What of a turn is a word of the reply, and what is not.
+# Which events of a turn are text of the reply
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_a_turn_took_is_told_as_it_is_stored() -> None:
     assert load_reply_events(dump_reply_events([usage])) == [usage]
 
 
-# How a chat draws what agents do, and keeps the terminal safe from what they say.
+# How a chat shows agents' actions, and protects the terminal from their text
 
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\x1bc\rover\x08\x07\x00\u202egnp"

@@ -1,4 +1,4 @@
-"""Embedders: the one that ships with the package, those elsewhere, and how the model was trained."""
+"""Tests embedders, the shipped one and remote ones, and the training of the model."""
 
 import gzip
 import json
@@ -40,7 +40,7 @@ from frontdesk.errors import ConfigurationError, Unavailable
 from frontdesk.tools.model import space_words, tool_text
 from tests.support.embeddings_server import WIDTH, EmbeddingsServer, Spoil, open_embeddings_server, vector
 
-# The model that ships with the package: what its vectors are like, and that nothing upsets it.
+# The shipped model: the properties of its vectors, and that no text makes it fail
 
 
 TOOLS = [
@@ -169,14 +169,14 @@ def test_another_model_has_another_name() -> None:
     assert known.get(MODEL_NAME) == digest, "vectors are kept by the model's name: give a new model a new one"
 
 
-# The tokenizer gives what the reference gives, and nothing that a text holds can upset it.
+# The tokenizer gives the reference's results, and no text makes it fail
 
 
 START, END, UNKNOWN = 101, 102, 100
 
 
 class Golden(TypedDict):
-    """What the `tokenizers` package made of a text with the same vocabulary."""
+    """The result of the `tokenizers` package for a text with the same vocabulary."""
 
     text: str
     limit: int
@@ -228,7 +228,7 @@ def test_any_text_has_ids_within_the_limit(text: str) -> None:
 _SHARED = WordPieceTokenizer.read(MODEL_FOLDER / "vocab.txt")
 
 
-# A tool becomes text in the form the model was trained on.
+# A tool becomes text in the form of the model's training data
 
 
 def test_a_tool_with_everything_is_one_line_of_server_name_description_and_inputs() -> None:
@@ -265,7 +265,7 @@ def test_names_fall_into_the_words_they_are_made_of(name: str, words: str) -> No
     assert space_words(name) == words
 
 
-# The settings decide which embedder there is.
+# The settings decide which embedder is used
 
 
 def test_the_builtin_one_an_address_or_none_can_be_chosen() -> None:
@@ -274,7 +274,7 @@ def test_the_builtin_one_an_address_or_none_can_be_chosen() -> None:
     assert open_embedder("off", None, None) is None
 
 
-# The embedder elsewhere: two kinds of API, and whatever they may answer.
+# Remote embedders: two kinds of API, and any answer
 
 
 SECRET = "sk-very-secret"
@@ -475,7 +475,7 @@ async def test_a_model_that_changes_its_width_is_refused(server: EmbeddingsServe
             await embedder.embed(TEXTS)
 
 
-# The parts of the training program that need neither torch nor the data.
+# The parts of the training program that need neither torch nor the data
 
 
 TEXT = tool_text("Law/Family", "getDivorce", "Tells how to part. In steps.", ["where", "at_once"])

@@ -1,4 +1,4 @@
-"""What errors say and to whom, how background work survives them, and what the logs show."""
+"""Tests error messages and their readers, background work after errors, and the contents of logs."""
 
 import ast
 import io
@@ -24,7 +24,7 @@ from frontdesk.llm.tools import Tool, ToolInput, ToolOutcome, run_tool, typed_to
 from tests.conftest import settings_with
 from tests.support.desk import ROOT
 
-# What an error says, and to whom.
+# Error messages, and who may read them
 
 
 PRIVATE = "The database postgresql://ada:***@db.internal/desk does not answer"
@@ -63,7 +63,7 @@ async def test_a_model_is_told_what_a_stranger_may_read() -> None:
     assert await run_tool(Tool("any", "", {}, untyped), {}) == ToolOutcome(f"Error: {PUBLIC}", ok=False)
 
 
-# Work behind the scenes: what goes wrong with it ends nothing else, and is told.
+# Background work: an error ends nothing else, and is reported
 
 
 CHORE = BackgroundJob(structlog.get_logger("test"), "it_waits", "it_failed")
@@ -71,7 +71,7 @@ PATIENCE = 10
 
 
 class Work:
-    """Raises these one by one, and then goes well."""
+    """Raises these one by one, and then succeeds."""
 
     def __init__(self, *errors: Exception) -> None:
         self._errors = list(errors)
@@ -164,7 +164,7 @@ def test_the_last_pause_is_kept_for_ever() -> None:
     assert list(islice(retry_delays(0.1, 0.5), 4)) == [0.1, 0.5, 0.5, 0.5]
 
 
-# Logs show where something failed, never what was said; and every event is explained.
+# Logs show where something failed, never the content; and every event is explained
 
 
 SECRET = "S3CRET"
@@ -236,7 +236,7 @@ def test_a_log_on_a_full_disk_ends_nobody(form: str, monkeypatch: pytest.MonkeyP
     full = Path("/dev/full").open("w")  # noqa: SIM115 - what lies in it cannot be written when it is closed either
     monkeypatch.setattr(sys, "stderr", full)
     logs.configure_logs(settings_with(FRONTDESK_LOG_FORMAT=form))
-    # More than is held back for a file.
+    # More than the buffer of a file holds back.
     log_in_every_way(times=100)
     with suppress(OSError):
         full.close()
@@ -244,7 +244,7 @@ def test_a_log_on_a_full_disk_ends_nobody(form: str, monkeypatch: pytest.MonkeyP
 
 
 def test_every_event_is_explained() -> None:
-    """By `log.…("event")`, `write("event")` where the level depends, or as one of the two of a `BackgroundJob`."""
+    """By `log.…("event")`, `write("event")` if the level varies, or as one of the two of a `BackgroundJob`."""
     page = ROOT.joinpath("docs/reference/logs.md").read_text()
     rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
     explained = {name for row in rows for name in re.findall(r"`(\w+)`", row)}

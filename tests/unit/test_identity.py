@@ -1,4 +1,4 @@
-"""Who is calling, by which signals and claims; API keys, rights and rate limits."""
+"""Tests who is calling, by which signals and claims; API keys, rights and rate limits."""
 
 import hashlib
 from dataclasses import replace
@@ -28,7 +28,7 @@ from frontdesk.settings import Issuer, Rate
 from tests.requirements import shows
 from tests.support.scheduling import visitors
 
-# Who is calling: the order of signals, and what is never believed.
+# The caller: the order of signals, and claims that are never trusted
 
 
 OPEN = IdentityPolicy()
@@ -202,7 +202,7 @@ def test_the_header_is_not_read_when_it_is_switched_off() -> None:
     assert resolve_caller(signals(header="agent-1", parameter="agent-2"), policy).agent_id == "agent-2"
 
 
-# What a token's claims say about user, agent and scopes.
+# A token's claims about user, agent and scopes
 
 
 STANDARD = Issuer(issuer="https://id.example")
@@ -274,7 +274,7 @@ def test_a_subject_that_cannot_be_stored_is_refused(subject: str) -> None:
         told(sub=subject)
 
 
-# API keys as text, and what a stored one says.
+# API keys as text, and the fields of a stored one
 
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -345,7 +345,7 @@ def test_a_successor_has_the_rights_and_the_lifetime_of_the_old_one(*, own: bool
     assert (new.id, new.matches(parsed[1]), old.matches(parsed[1])) == (parsed[0], True, False)
 
 
-# Who runs what: every kind of caller, from this machine and from elsewhere, with and without a credential.
+# Every kind of caller, from this machine and from elsewhere, with and without a credential
 
 
 EVERYONE = list(visitors())
@@ -377,7 +377,7 @@ def test_a_caller_without_a_key_is_told_from_one_who_shows_it_here() -> None:
         assert caller.keyless is (caller.local and visitor.shows is None)
 
 
-# Token buckets and the limiter that holds callers to them.
+# Token buckets, and the limiter that applies them to callers
 
 
 ANN = Caller("r", agent_id="agent-1", user_id="ann")

@@ -1,4 +1,4 @@
-"""What an issuer says of itself is checked, kept for a while, and asked for without holding anybody up."""
+"""Tests that an issuer's metadata is checked, cached for a while, and fetched without delaying anybody."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ from frontdesk.identity.sign_in import IssuerEndpointCache, IssuerEndpoints, Sig
 from frontdesk.identity.tokens import FRESH_SECONDS, MAX_DOCUMENT_BYTES, REFETCH_SECONDS, STALE_SECONDS, IssuerKeys
 from frontdesk.settings import Issuer
 
-# What an issuer says of itself is believed as far as it is safe to act on.
+# An issuer's metadata is trusted only as far as it is safe
 
 
 ISSUER = "https://login.example"
@@ -64,7 +64,7 @@ def test_what_is_not_the_issuers_or_not_safe_is_not_acted_on(changed: dict[str, 
         read_endpoints(ISSUER, {**GOOD, **changed})
 
 
-# An issuer is asked for its description now and then, however many strangers want to sign in there.
+# An issuer's metadata is fetched only now and then, however many strangers want to sign in there
 
 
 DESCRIPTION = {
@@ -76,7 +76,7 @@ COUNTER = IssuerEndpoints(f"{ISSUER}/authorize", f"{ISSUER}/token", secret_in_fo
 
 
 class Login:
-    """An issuer that counts what it is asked, and says this of itself; nothing while it is away."""
+    """An issuer that counts its requests, and has this metadata; it gives no answer while it is down."""
 
     def __init__(self, **description: Any) -> None:
         self.asked = 0
@@ -149,7 +149,7 @@ async def sign_in(upstreams: SignInIssuers) -> None:
     await upstreams.redeem(sign_in_state, {"state": sign_in_state.state, "code": "x"})
 
 
-# An issuer that is slow or sends too much holds nobody up for long.
+# An issuer that is slow or sends too much delays nobody for long
 
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"

@@ -1,4 +1,4 @@
-"""What a real Letta 0.16.8 server sent, turned into the words of a turn."""
+"""Tests how output of a real Letta 0.16.8 server becomes the events of a turn."""
 
 import json
 from collections.abc import Sequence

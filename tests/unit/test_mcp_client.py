@@ -1,4 +1,4 @@
-"""What the MCP client makes of names, results and streams, also from servers of the older revision."""
+"""Tests the MCP client's handling of names, results and streams, also from servers of the older revision."""
 
 import gzip
 import json
@@ -46,7 +46,7 @@ from tests.support.upstreams import TOOLS, Upstream, open_upstream
 from tests.support.waiting import until
 from tests.support.wire import call_upstream
 
-# What the MCP client makes of names, results and streams, and how it takes a server that misbehaves.
+# Names, results and streams, and servers that misbehave
 
 
 TOKEN = "token-of-ada"
@@ -206,7 +206,7 @@ def asked(tool: str) -> int:
 
 
 def keep(_request: Request, answer: Mapping[str, Any]) -> Response:
-    """Keeps tokens in sessions, and believes a token that is handed over twice."""
+    """Keeps tokens in sessions, and accepts a token only when it is sent twice."""
     if RECEIVED[-1]["method"] == "tools/list":
         return JSONResponse({**answer, "result": {"tools": [{"name": "set_access_token"}, {"name": "work"}]}})
     if RECEIVED[-1]["params"]["name"] == "work" and asked("set_access_token") < 2:
@@ -226,7 +226,7 @@ def echo(request: Request, frame: Mapping[str, Any]) -> Response:
     return JSONResponse({"jsonrpc": "2.0", "id": frame["id"], "error": {"code": -32603, "message": told}})
 
 
-# What a server that shook hands as it should does next, by path, given the request and a good answer.
+# What a server does after a correct handshake, by path, given the request and a valid answer.
 MANNERS: Mapping[str, Callable[[Request, Mapping[str, Any]], Response]] = {
     "fine": lambda _request, answer: JSONResponse(answer),
     "asks": lambda _request, answer: sse(*QUESTIONS, NOTE, answer),
@@ -249,7 +249,7 @@ MANNERS: Mapping[str, Callable[[Request, Mapping[str, Any]], Response]] = {
 
 
 async def misbehave(request: Request) -> Response:
-    """Shakes hands, then does as the path says."""
+    """Answers the handshake, then does as the path says."""
     frame = await request.json()
     RECEIVED.append({**frame, "headers": dict(request.headers)})
     answer = {"jsonrpc": "2.0", "id": frame.get("id"), "result": {"content": [{"type": "text", "text": "fine"}]}}
@@ -286,7 +286,7 @@ def nothing_received() -> None:
 
 @contextmanager
 def nothing_secret() -> Generator[list[str]]:
-    """Texts to be searched, with everything logged meanwhile."""
+    """Texts to search, including everything logged meanwhile."""
     texts: list[str] = []
     with structlog.testing.capture_logs() as logged:
         yield texts
@@ -469,7 +469,7 @@ def test_a_large_answer_that_is_odd_is_taken_or_refused_as_a_small_one_is(body: 
     assert repr(parse_frame(body + padding)) == repr(parse_frame(body))
 
 
-# Servers of the older revision, whose answers come on one long stream while requests are posted beside it.
+# Servers of the older revision, whose answers come on one long stream while requests are posted beside it
 
 
 SECONDS = 10

@@ -1,4 +1,4 @@
-"""The HTTP client for MCP servers, against servers that answer byte by byte as a test wants, rightly or wrongly."""
+"""Tests the HTTP client for MCP servers against servers with scripted answers, byte by byte, valid or not."""
 
 import asyncio
 import gc
@@ -37,12 +37,12 @@ Piece = bytes | asyncio.Event | None
 
 @pytest.fixture(scope="module", params=[False, True], ids=["asyncio", "uvloop"])
 def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
-    """Both event loops that this runs on: they read from a connection in pieces of other sizes."""
+    """Both event loops that this runs on: they read from a connection in pieces of different sizes."""
     return "asyncio", {"use_uvloop": request.param}
 
 
 class Script:
-    """Answers each request with the next pieces; None hangs up, an event is waited for."""
+    """Answers each request with the next pieces; None hangs up, and it waits for an event."""
 
     def __init__(self, *answers: Sequence[Piece]) -> None:
         self.answers = list(answers)
@@ -168,7 +168,7 @@ async def test_a_connection_serves_one_request_after_another(http: HttpClient) -
         for _ in range(3):
             assert await post(http, f"{url}?a=%7e%2f", b"body") == (200, b"ok")
     assert script.connections == 1
-    # An address of plain characters is sent as it was written.
+    # An address of plain characters is sent unchanged.
     assert script.requests[2].startswith(b"POST /mcp?a=%7e%2f HTTP/1.1\r\nHost: 127.0.0.1:")
     assert b"\r\nx-said: a\r\n" in script.requests[2]
     assert script.requests[2].endswith(b"\r\n\r\nbody")
@@ -198,7 +198,7 @@ async def test_a_connection_that_said_more_or_hung_up_is_not_used_again(
         assert await post(http, url) == (200, b"ok")
         more.set()
         sent = sum(len(piece) for piece in first if isinstance(piece, bytes))
-        # Whether or not the event loop has looked at what the server did since.
+        # Whether or not the event loop has noticed the server's action since.
         await until(lambda: script.sent == sent and (None not in first or script.open == 0))
         for _ in range(turns):
             await asyncio.sleep(0)
@@ -371,7 +371,7 @@ async def test_an_address_that_is_none_is_a_failure(http: HttpClient, url: str) 
 
 
 def certificate(folder: Path) -> Path:
-    """A certificate for 127.0.0.1 that vouches for itself, with its key, in one file."""
+    """A self-signed certificate for 127.0.0.1 with its key, in one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
     now = datetime.now(UTC)
@@ -418,13 +418,13 @@ async def test_a_certificate_must_be_trusted_and_name_the_host(monkeypatch: pyte
 async def test_what_is_closed_while_its_first_request_is_made_ready_leaves_nothing_open() -> None:
     http = HttpClient(proxies={})
     asking = asyncio.create_task(post(http, "http://127.0.0.1:1/"))
-    # It waits for a thread now, which loads the library.
+    # The request waits for a thread now, which loads the library.
     await asyncio.sleep(0)
     await http.close()
     with pytest.raises(HttpFailure, match="shutting down"):
         await asking
     del http, asking
-    # Whatever was left open says so now.
+    # Open connections are reported now.
     gc.collect()
 
 

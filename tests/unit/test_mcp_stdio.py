@@ -1,4 +1,4 @@
-"""Servers on stdio: real child processes that answer out of turn, talk nonsense, die, and do not want to leave."""
+"""Tests servers on stdio: real child processes that answer out of order, send nonsense, die, or refuse to end."""
 
 import json
 import os
@@ -30,7 +30,7 @@ SECRET = "secret-value"
 
 
 def server(*manners: str, **options: Any) -> McpServer:
-    # -S -E: nothing of the surroundings is looked for, which halves the start.
+    # -S -E: skips site packages and the environment, which halves the start.
     return McpServer("child", transport="stdio", command=(sys.executable, "-S", "-E", PROGRAM, *manners), **options)
 
 
@@ -54,7 +54,7 @@ async def until_cancelled(client: McpClient) -> None:
 
 
 def is_gone(pid: int) -> bool:
-    """Not running, and not waiting for its parent to notice either."""
+    """Not running, and not a zombie either."""
     return not psutil.pid_exists(pid)
 
 
@@ -130,7 +130,7 @@ async def test_a_child_that_dies_in_a_call_says_why_and_is_started_again(clients
     first = (await told(client, "about"))["pid"]
     with structlog.testing.capture_logs() as logged, pytest.raises(McpServerUnavailable) as raised:
         await client.call_tool("die", {})
-    # Its last words may be about somebody else's call: they are for the operator.
+    # Its last output may be about another caller's call: it is for the operator.
     assert str(raised.value).endswith("ended (exit status 3); it last said: cannot go on with [secret]")
     assert raised.value.public_message.endswith("ended (exit status 3)")
     assert all(entry["log_level"] == "debug" for entry in logged if "line" in entry)

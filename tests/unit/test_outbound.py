@@ -1,4 +1,4 @@
-"""What we say of ourselves on requests that leave."""
+"""Tests how outgoing requests identify Frontdesk and its agent."""
 
 import base64
 import json
@@ -115,7 +115,7 @@ def test_the_trace_goes_along() -> None:
 
 @dataclass(slots=True)
 class Recorder:
-    """An MCP server with sessions that takes down which agent each request names."""
+    """An MCP server with sessions that records which agent each request names."""
 
     url: str = ""
     agents: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])

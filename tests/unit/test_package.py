@@ -1,4 +1,4 @@
-"""What the package offers to programs and to the registry of editors."""
+"""Tests what the package offers to programs and to the registry of editors."""
 
 import ast
 import json
@@ -18,7 +18,7 @@ import frontdesk
 from frontdesk import __version__
 from tests.support.desk import ROOT, clean_environment
 
-# What the protocol's registry takes in: a manifest of the release at hand, and an icon in the colour of the text.
+# The protocol's registry: a manifest of the present release, and an icon in the colour of the text
 
 
 ENTRY = ROOT / "docs/registry/frontdesk"
@@ -52,11 +52,11 @@ def test_the_icon_is_small_and_has_no_colour_of_its_own() -> None:
     assert colours == {"none", "currentColor"}
 
 
-# What a program may import from frontdesk is small, typed, written down, and costs nothing until it is used.
+# The public imports of frontdesk are few, typed, documented, and cost nothing until they are used
 
 
 EXTENSIONS = ROOT / "src/frontdesk/agent365/extensions"
-# What needs an extra, and where it is used.
+# The names that need an extra, and where they are used.
 EXTRAS = {
     "letta": ROOT / "src/frontdesk/agents/letta",
     "openai-agents": EXTENSIONS / "openai.py",

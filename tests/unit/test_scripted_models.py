@@ -1,4 +1,4 @@
-"""The scripted model server, driven by the clients that OpenAI and Anthropic wrote."""
+"""Tests the scripted model server with the client libraries of OpenAI and Anthropic."""
 
 import json
 import select

@@ -1,4 +1,4 @@
-"""Settings: every name that is honoured, where a value comes from, and what a mistake says."""
+"""Tests settings: every name that is read, where a value comes from, and the message of a mistake."""
 
 import json
 import os

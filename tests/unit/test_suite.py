@@ -1,4 +1,4 @@
-"""The suite and the bench: requirements have tests, modules are shared out, and figures are written down."""
+"""Tests the suite and the bench: requirements have tests, modules are distributed, and figures are written down."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ from tests.requirements import REQUIREMENTS
 from tests.support.desk import ROOT, clean_environment
 from tests.support.sharing import company
 
-# Every requirement has a test that names it.
+# Every requirement has a test that names it
 
 
 NAMED = {
@@ -36,7 +36,7 @@ def test_tests_name_only_requirements_that_exist() -> None:
     assert set(REQUIREMENTS) >= NAMED
 
 
-# How the suite is shared out among processes: what shares a server stays together, also in an order of chance.
+# Distribution of the suite among processes: tests that share a server stay together, also in random order
 
 
 SECONDS = 60
@@ -82,7 +82,7 @@ def run(folder: Path, *arguments: str) -> list[list[str]]:
 
 
 def numbers(order: list[list[str]]) -> dict[str, list[str]]:
-    """What each module ran, in its order; between two processes there is none."""
+    """The tests that each module ran, in order; between two processes there is no order."""
     return {
         name: [number for module, number, _ in order if module == name] for name in sorted({one[0] for one in order})
     }
@@ -109,7 +109,7 @@ def test_property_tests_try_the_same_cases_each_time_unless_chance_is_asked_for(
     assert settings().derandomize is (request.config.getoption("random") is None)
 
 
-# The page of figures that `./dev bench` writes.
+# The page of figures that `./dev bench` writes
 
 
 ORDER = ["calls", "turns"]
@@ -134,7 +134,7 @@ def test_a_claim_that_does_not_hold_is_told_as_such() -> None:
     assert "| a call is quick | 2.00 | 1 | **no** |" in section("calls", "", [Verdict("a call is quick", 2.0, 1.0, ())])
 
 
-# What the bench of the platform's client takes for noise: what the same client, asked once more, differs by.
+# The noise of the platform client's bench: how much the same client differs from itself
 
 
 def measured(with_the_id: float, *again: float) -> PlatformMeasured:

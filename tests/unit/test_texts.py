@@ -1,4 +1,4 @@
-"""Texts from outside and from people: cleaned, cut, listed, and shown right on pages."""
+"""Tests texts from outside and from people: cleaned, cut, listed, and shown correctly on pages."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ from frontdesk.schedules.model import DeliveryFailed
 from frontdesk.text import is_storable, list_first, one_line, storable
 from tests.unit.schedules.test_delivery import RUN
 
-# Texts from outside: cleaned, cut and listed; and what does not fit, told to a model.
+# Texts from outside: cleaned, cut and listed; and validation errors for a model
 
 
 WHOLE, HALF, MARK = "\N{GRINNING FACE}", "\ud83d", "\N{REPLACEMENT CHARACTER}"
@@ -78,7 +78,7 @@ def test_what_a_run_came_to_is_made_fit_to_be_stored() -> None:
     assert failed.error == MARK + "x" * (ERROR_LENGTH - 1)
 
 
-# What people type and what they are told: odd, long, and still right.
+# People's input and messages to people: odd, long, and still correct
 
 
 @pytest.mark.parametrize("kind", ["integer", "number"])

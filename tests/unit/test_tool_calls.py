@@ -1,4 +1,4 @@
-"""Arguments of tool calls against schemas and limits, and when a server that fails is left alone."""
+"""Tests arguments of tool calls against schemas and limits, and when a failing server is no longer called."""
 
 import json
 import marshal
@@ -37,7 +37,7 @@ from frontdesk.tools.calls import (
 )
 from frontdesk.tools.json_schema import MAX_QUICK_SCHEMA, UnusableSchema, compile_quick_check, find_violations
 
-# Arguments against a tool's schema: what fits passes, what does not is told so that an agent can mend it.
+# Arguments against a tool's schema: valid ones pass, and the messages for others tell an agent how to correct them
 
 
 FORECAST: Mapping[str, Any] = {
@@ -271,7 +271,7 @@ async def test_arguments_nested_too_deep_for_the_quick_way_are_checked_by_the_ot
     assert await passes(schema, deep)
 
 
-# What callers give a selection, whatever it is: clamped, defaulted or read in any spelling, never refused.
+# Any parameters of a selection: clamped, defaulted or read in any spelling, never refused
 
 
 ANYTHING = st.recursive(
@@ -392,7 +392,7 @@ def test_a_list_of_tools_has_an_end() -> None:
     assert len(coerce_tool_names(",".join(f"tool-{number}" for number in range(1000)))) == MAX_NAMES
 
 
-# JSON schemas written out: what a model is shown holds no reference that it would have to follow.
+# JSON schemas with all references resolved: a model never has to follow one
 
 
 class Colour(StrEnum):
@@ -448,7 +448,7 @@ def test_a_tool_of_ours_shows_its_arguments_whole() -> None:
     assert set(shown["properties"]) == {"wheels", "spare", "colours"}
 
 
-# When a server that fails is left alone, and when it is tried again.
+# When a failing server is no longer called, and when it is tried again
 
 
 def failing(times: int, now: float = 0.0) -> CircuitBreaker:

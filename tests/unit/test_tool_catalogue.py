@@ -1,4 +1,4 @@
-"""What listings and manifests change in the catalogue, and which tool a name means."""
+"""Tests what listings and manifests change in the catalogue, and which tool a name means."""
 
 import json
 import re
@@ -38,7 +38,7 @@ from frontdesk.tools.servers import (
 from frontdesk.tools.versions import ChangeKind, KnownTool, compare_listing
 from tests.requirements import shows
 
-# What a listing changes in the catalogue, and what becomes of listings that make no sense.
+# What a listing changes in the catalogue, and the treatment of invalid listings
 
 
 SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -265,7 +265,7 @@ def test_a_name_that_would_forge_lines_is_left_out_and_escapes_do_not_hide_in_a_
     assert plain.problems == (), "what may stay is no reason to complain"
 
 
-# Which tool a name means, of those that go by it and those that the caller may use.
+# Which tool a name means, among those with that name and those that the caller may use
 
 
 ONE, OTHER = (CatalogueTool(f"{server}::send", server, "send", "", {}) for server in ("mail", "post"))
@@ -302,7 +302,7 @@ def test_a_tool_that_is_gone_is_not_what_was_meant_by_its_own_name() -> None:
     assert find_similar_id(known[:1], EVERYTHING, "mail::send") is None
 
 
-# Manifests of editors and of Agent 365 projects, and the messages for those that make no sense.
+# Manifests of editors and of Agent 365 projects, and the messages for invalid ones
 
 
 SECRETS = {"TOKEN": "s3cret", "EMPTY": ""}

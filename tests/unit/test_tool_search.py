@@ -1,4 +1,4 @@
-"""The search index for tools: words, vectors, ranking, and the lift of past uses."""
+"""Tests the search index for tools: words, vectors, ranking, and the effect of past uses."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ from frontdesk.tools.learning import HALF_LIFE_DAYS, NEAREST_USES, recall_tools
 from frontdesk.tools.learning_store import LearnedUses
 from frontdesk.tools.model import ToolKind
 
-# The index in memory: tools come and go, and every search sees them as they stood at one moment.
+# The index in memory: tools come and go, and every search sees their state at one moment
 
 
 WORDS = ("weather", "issue", "email", "invoice", "flight", "search", "create", "list")
@@ -63,7 +63,7 @@ def found(index: ToolIndex, text: str, *, vectors: bool = True, limit: int = 100
 
 
 class Changes(RuleBasedStateMachine):
-    """Whatever is done to an index, it answers as one made afresh of the same tools."""
+    """After any changes, an index answers like a new one with the same tools."""
 
     tools = Bundle("tools")
 
@@ -157,7 +157,7 @@ def test_an_empty_index_finds_nothing() -> None:
 
 
 def test_a_search_sees_the_tools_of_one_moment_while_others_change_them() -> None:
-    """Two sets of tools take turns, each put whole: no search may see some of one and some of the other."""
+    """Two sets of tools alternate, each replaced as a whole: no search may see some of both."""
     sides = [[doc(number, ["weather", side]) for number in range(40)] for side in ("email", "flight")]
     index = ToolIndex()
     stop, mixed = Event(), list[set[str]]()
@@ -181,7 +181,7 @@ def test_a_search_sees_the_tools_of_one_moment_while_others_change_them() -> Non
     assert not mixed
 
 
-# What is found first, how sure the score is, and the reasons that are given.
+# The ranking, the confidence of the score, and the given reasons
 
 
 TOOLS = (
@@ -199,7 +199,7 @@ MEANINGS = {"github::create_issue": 0, "github::list_issues": 1, "jira::create_i
 
 
 def meaning(*parts: tuple[int, float], rest: int = 6) -> NDArray[np.float32]:
-    """A vector of length 1 with so much of each direction, and the rest of it in one that others have nothing of."""
+    """A vector of length 1 with these shares of each direction; the rest is in a direction of its own."""
     found = np.zeros(8, np.float32)
     for direction, share in parts:
         found[direction] = share
@@ -299,7 +299,7 @@ def test_past_use_lifts_a_tool_and_is_told(index: ToolIndex) -> None:
 
 
 def test_a_wrong_past_does_not_drown_the_right_words(index: ToolIndex) -> None:
-    """Once used for a query somewhat like this one, which is as much as a mistake amounts to."""
+    """Used once for a slightly similar query, which is no more than a mistake would be."""
     found = search(index, "list the issues of this repository", (1, 0.8), past={"sky::getForecast": 0.35})
     assert found[0].id == "github::list_issues"
 
@@ -349,7 +349,7 @@ def test_scores_fall_from_first_to_last_and_keep_to_what_was_asked(
     assert index.search(query) == [hit for hit in everything if hit.score >= least][:limit]
 
 
-# Vectors at a byte a number find what exact ones find.
+# Vectors with one byte a number find the same as exact ones
 
 
 Floats = NDArray[np.float32]
@@ -357,7 +357,7 @@ VECTOR_DIMENSIONS = 384
 
 
 def directions(count: int, seed: int) -> Floats:
-    """Vectors in clusters, as those of tools are: some of them near each other, most not."""
+    """Vectors in clusters, like those of tools: some of them near each other, most not."""
     random = np.random.default_rng(seed)
     centres = random.standard_normal((max(1, count // 20), VECTOR_DIMENSIONS))
     found = centres[random.integers(len(centres), size=count)] + 0.7 * random.standard_normal(
@@ -392,7 +392,7 @@ def test_the_first_ten_of_many_are_those_that_brute_force_finds(parts_of_query: 
         exact = near[0] if parts_of_query == 1 else np.maximum(near[0], CLAUSE_FACTOR * near[1:].max(axis=0))
         tenth = np.sort(exact)[-10]
         assert len(found) == 10
-        # Only such as are level with the tenth may stand in for it: a byte tells no finer.
+        # Only vectors as near as the tenth may replace it: a byte has no finer steps.
         assert min(exact[found]) >= tenth - 0.003
 
 
@@ -413,7 +413,7 @@ def test_joining_keeps_what_lives_and_knows_which_rows_have_no_vector() -> None:
     assert join_vectors([(None, np.ones(2, np.bool_))]) is None
 
 
-# How names and sentences are cut into words.
+# How names and sentences are split into words
 
 
 @pytest.mark.parametrize(
@@ -517,7 +517,7 @@ def test_a_query_has_only_so_many_clauses(text: str) -> None:
     assert len(found) <= 1 + MOST_CLAUSES
 
 
-# Past uses lift the tools they were of.
+# Past uses raise the rank of their tools
 
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -529,7 +529,7 @@ def at_cosine(cosine: float) -> NDArray[np.float32]:
 
 
 def uses(*told: tuple[str, float], weight: float = 1.0, days: float = 0.0) -> LearnedUses:
-    """Each use as (tool, how near its query was to the one now asked)."""
+    """Each use as (tool, how near its query was to the present one)."""
     return LearnedUses(
         tools=[tool for tool, _ in told],
         vectors=np.array([at_cosine(cosine) for _, cosine in told], np.float32).reshape(-1, 3),

@@ -1,4 +1,4 @@
-"""The plan for an agent's tools, how it is carried out, and what `find_tools` says about it."""
+"""Tests the plan for an agent's tools, its execution, and the messages of `find_tools` about it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -33,7 +33,7 @@ from frontdesk.tools.selection import (
 )
 from frontdesk.tools.service import FindToolsResult
 
-# The plan for an agent's tools: little changes, the limits hold, what is protected stays, each choice has a why.
+# The plan: few changes, within the limits, protected tools stay, each choice has a reason
 
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -76,7 +76,7 @@ def names(choices: Iterable[ToolChoice]) -> list[str]:
 
 
 def after(held: list[CurrentTool], done: SelectionPlan, roles: dict[str, ToolRole]) -> list[CurrentTool]:
-    """What the agent holds once the plan is carried out."""
+    """The agent's tools after the plan."""
     gone = {choice.name for choice in done.detach}
     new = [CurrentTool(one.name, one.id, roles[one.id or ""], NOW, None) for one in done.attach]
     return [one for one in held if one.name not in gone] + new
@@ -290,7 +290,7 @@ def test_the_hosts_own_tools_are_told_by_their_exact_names() -> None:
     assert role_of("send_message", "shop") is ToolRole.MCP
 
 
-# A plan carried out: what the host did, what it did not, and why, whatever becomes of the host.
+# The execution of a plan: what the host did, what it did not, and why, whatever happens to the host
 
 
 TOOLS = {f"shop::{name}": HeldTool(f"shop__{name}", "", server="shop", remote_name=name) for name in "abc"}
@@ -305,7 +305,7 @@ PLAN = SelectionPlan([choice("a", 90), choice("b", 80)], [choice("k")], [choice(
 
 @dataclass
 class Desk:
-    """An agent host as far as a change of tools needs it; it does what the test says."""
+    """An agent host with the functions for a change of tools; it does what the test says."""
 
     fails: Mapping[str, str] = field(default_factory=dict[str, str])
     forgets: frozenset[str] = frozenset()
@@ -438,7 +438,7 @@ async def test_a_caller_that_leaves_midway_leaves_nothing_unrecorded() -> None:
     assert [len(one.attached) for one in recorded] == [2]
 
 
-# What `find_tools` says in words, and the figures of `tools bench`.
+# The messages of `find_tools`, and the figures of `tools bench`
 
 
 def a_tool(name: str = "send", description: str = "Sends.", **more: Any) -> CatalogueTool:

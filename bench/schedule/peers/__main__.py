@@ -1,4 +1,4 @@
-"""`python -m bench.schedule.peers PEER fill|due|work URL …`: makes a peer's table, some of it due, or works on it."""
+"""`python -m bench.schedule.peers PEER fill|due|work URL …`: fills a peer's table, makes some due, or works on it."""
 
 import importlib
 import sys
@@ -7,7 +7,7 @@ from bench.schedule.due import DueSet, now_us
 
 
 def main() -> None:
-    """A worker says `ready` and begins when told to, so that its start is over when the prompts fall due."""
+    """A worker prints `ready` and waits for the signal, so that its start is over when the prompts fall due."""
     name, task, url, *numbers = sys.argv[1:]
     peer = importlib.import_module(f"bench.schedule.peers.on_{name}")
     match task, [int(number) for number in numbers]:

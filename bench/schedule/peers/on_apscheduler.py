@@ -1,4 +1,4 @@
-"""APScheduler with its SQLAlchemy store: one process, for its store knows of no other, and coroutines as jobs."""
+"""APScheduler with its SQLAlchemy store: coroutines as jobs in one process, since its store supports only one."""
 
 import asyncio
 import pickle
@@ -24,7 +24,7 @@ WRITE_SQLITE = "INSERT OR REPLACE INTO apscheduler_jobs (id, next_run_time, job_
 WRITE_POSTGRES = "COPY apscheduler_jobs (id, next_run_time, job_state) FROM STDIN"
 Row = tuple[str, float, bytes]
 senders: list[Sender] = []
-# None: SQLite as it comes.
+# None: SQLite with its defaults.
 pragmas: list[str] = []
 
 
@@ -45,7 +45,7 @@ async def _work(url: str, port: int) -> None:
 
 
 def fill(url: str, schedules: int) -> None:
-    """Nobody looks into a job that is not due, so all of these hold the same."""
+    """Nothing reads a job that is not due, so all of these hold the same."""
     engine = _engine(url)
     import_module("apscheduler.jobstores.sqlalchemy").SQLAlchemyJobStore(engine=engine).jobs_t.create(engine)
     with engine.begin() as connection:
@@ -80,7 +80,7 @@ def _engine(url: str) -> sqlalchemy.Engine:
 
 
 def _state(number: int, next_us: int) -> bytes:
-    """A job as the store keeps it; without a grace of its own, it would drop what it is late for."""
+    """A job as the store keeps it; without a grace period, APScheduler would drop late jobs."""
     at = datetime.fromtimestamp(next_us / 1e6, UTC)
     state: dict[str, object] = {
         "version": 1,

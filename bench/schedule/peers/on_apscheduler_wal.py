@@ -1,4 +1,4 @@
-"""APScheduler on a SQLite that is set up as Frontdesk's: as it comes, each job that is done waits for the disk."""
+"""APScheduler on a SQLite with Frontdesk's settings: with the defaults, each finished job waits for the disk."""
 
 from bench.schedule.peers.on_apscheduler import fill, make_due, pragmas, work
 

@@ -1,4 +1,4 @@
-"""Procrastinate: a job for each schedule, put off until it is due; any number of workers."""
+"""Procrastinate: one job for each schedule, deferred until it is due; any number of workers."""
 
 import json
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from bench.schedule.due import waiting
 from bench.schedule.sender import AT_A_TIME, Sender
 
 QUEUE, TASK = "prompts", "deliver"
-# How often it asks for what is due; by itself every five seconds.
+# How often it polls for due jobs; its default is every five seconds.
 ASK_SECONDS = 0.5
 FILL = f"""
 INSERT INTO procrastinate_jobs (id, queue_name, task_name, scheduled_at)
 SELECT number + 1, '{QUEUE}', '{TASK}', to_timestamp(at_us / 1000000.0) FROM waiting
 """
-# Its triggers would note and announce each job; only the firing is measured.
+# Its triggers would record and announce each job; only the run is measured.
 QUIETLY = "SET session_replication_role = replica"
 WRITE = "COPY procrastinate_jobs (id, queue_name, task_name, args, scheduled_at) FROM STDIN"
 
@@ -66,5 +66,5 @@ def _application(url: str) -> Any:  # noqa: ANN401 - Procrastinate lives in anot
 
 
 def _id(number: int) -> int:
-    """It takes a job numbered 0 for one that was not stored."""
+    """Procrastinate takes a job with the number 0 for one that was not stored."""
     return number + 1

@@ -1,4 +1,4 @@
-"""What the scheduler's fault tests share: the nursery, and an installation on either database."""
+"""Fixtures of the scheduler's fault tests: the nursery, and an installation on either database."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The clock is moved, or nobody was there for a while: what follows is what the policies say, to the very time."""
+"""Tests a moved clock and a long absence of workers: the runs are exactly those of the policies."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,7 @@ CHANGES = ("quick retries", "light sleep")
 
 
 def _rules(now_us: int) -> list[ScheduleDefinition]:
-    """Each policy on an interval, on a cron rule, and with an end by count; and two one-shots."""
+    """Each policy on an interval, on a cron rule, and with a limited count; and two one-time schedules."""
     soon = now_us + 5 * SECOND
     made: list[ScheduleDefinition] = []
     for name, policy in POLICIES.items():
@@ -80,7 +80,7 @@ async def test_a_clock_that_is_set_back_makes_nothing_early_and_nothing_twice(
         await installation.add(*(every(f"agent-{number}", "1s", now, times=4) for number in range(5)))
         await installation.add(once("later", now + 3 * SECOND))
         crew = installation.start(2)
-        # What is on its way to its agent when the clock moves was due when it went.
+        # A prompt that is being delivered when the clock moves was due when its delivery began.
         await installation.until(lambda: len(installation.arrivals()) >= 8 and installation.is_quiet())
         installation.clock.move(-away)
         early = len(installation.arrivals())
@@ -107,7 +107,7 @@ async def test_what_is_under_way_when_the_clock_is_moved_is_not_sent_again(
         crew = installation.start(3)
         await installation.until(lambda: len(installation.arrivals()) == len(agents))
         installation.clock.move(away)
-        # Others come by in the meantime, and look for what was left lying.
+        # Other workers come by in the meantime, and look for abandoned work.
         await installation.add(*(once(f"other-{number}", installation.clock()) for number in range(6)))
         await installation.until(lambda: len(installation.arrivals()) >= 2 * len(agents))
         for agent in agents:

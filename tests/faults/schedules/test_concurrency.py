@@ -1,4 +1,4 @@
-"""Several schedulers at once on what is due, and cancels while everything is running."""
+"""Tests several schedulers that start together on due prompts, and cancels while everything is running."""
 
 import random
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.support.schedules.installation import SECOND, every, once, open_insta
 from tests.support.schedules.processes import Nursery
 from tests.support.schedules.receiver import How, Manner
 
-# Several schedulers started at once on what is already due: each prompt goes out once, and in order.
+# Several schedulers start together on due prompts: each prompt is sent once, and in order
 
 
 AGENTS = [f"agent-{number}" for number in range(40)]
@@ -77,7 +77,7 @@ async def test_a_delivery_that_outlasts_its_workers_stop_is_handed_on_as_one_in_
         assert [row["error"] for row in history.attempts] == ["The worker stopped before this ended"]
 
 
-# Cancels while everything is under way: once one was acknowledged nothing of that schedule begins, or begins again.
+# Cancels during deliveries: after the acknowledgement nothing of that schedule begins, or begins again
 
 
 CANCEL_AGENTS = [f"agent-{number}" for number in range(10)]

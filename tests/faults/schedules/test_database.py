@@ -1,4 +1,4 @@
-"""A database that goes away in the middle: crashed and started again, cut off, locked by somebody else, or full."""
+"""Tests a database that fails during work: crashed and restarted, cut off, locked by another process, or full."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ MEANWHILE = ("answered", "under way")
 
 
 async def _under_way(installation: Installation, workers: int) -> list[int]:
-    """Everybody at work: some agents hold their first delivery until they are released."""
+    """All workers are busy: some agents hold their first delivery until they are released."""
     installation.receiver.chance(seed=3, slowest=0.05)
     for agent in HELD:
         installation.receiver.manners(agent, Manner(How.HANG))
@@ -36,7 +36,7 @@ async def _under_way(installation: Installation, workers: int) -> list[int]:
 
 
 async def _finish(installation: Installation, crew: list[int]) -> None:
-    """Everything was delivered once, by workers that all lived through it."""
+    """Everything was delivered once, by workers that all survived."""
     _release(installation)
     await installation.until(installation.is_over)
     assert set(crew) <= set(installation.nursery.alive()), installation.said()
@@ -53,7 +53,7 @@ async def test_postgresql_is_stopped_at_once_and_started_again(nursery: Nursery,
         async with open_installation(tmp_path, settings, nursery, changes=QUICK, lease_s=6.0) as installation:
             crew = await _under_way(installation, 4)
             postgres.crash()
-            # What they now have to tell, nobody hears.
+            # Nobody receives the results that they now report.
             _release(installation)
             await installation.until(lambda: _answered(installation))
             postgres.start()
@@ -144,7 +144,7 @@ async def test_postgresql_hangs_for_longer_than_a_lease(
 
 
 async def _leases_end(installation: Installation, meanwhile: str) -> None:
-    """Until nobody can have a lease that has not run out; what is under way ends before that, or after it."""
+    """Wait until every lease must have expired; running deliveries end before that, or after it."""
     if meanwhile == "answered":
         _release(installation)
     end = installation.clock() + int(1.2 * SHORT_S * SECOND)
@@ -152,7 +152,7 @@ async def _leases_end(installation: Installation, meanwhile: str) -> None:
 
 
 async def _leased_again(installation: Installation, meanwhile: str) -> None:
-    """Until somebody has leased what is under way still."""
+    """Wait until a worker has leased the unfinished deliveries."""
     running = RUNNING.format(agents=", ".join(f"'{agent}'" for agent in HELD))
 
     def leased() -> bool:

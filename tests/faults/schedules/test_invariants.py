@@ -1,4 +1,4 @@
-"""The reader of histories finds nothing wrong with a good one, and each mistake that is made on purpose."""
+"""Tests the reader of histories: it accepts a good history, and finds each deliberate mistake."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ from tests.support.schedules.invariants import violations
 from tests.support.schedules.processes import Nursery
 from tests.support.schedules.receiver import How, Manner
 
-# The reader of histories itself: it finds nothing wrong with a good one, and each thing that can be wrong.
+# The reader of histories accepts a good history and finds every kind of mistake
 
 
 START = 1_800_000_000 * SECOND
@@ -78,7 +78,7 @@ def _with_context(index: int, **changes: object) -> Break:
 
 
 def _sent_again(history: History) -> History:
-    """The first went well, and was sent again under another fence; the row knows only of the second."""
+    """The first delivery succeeded, and was sent again under another fence; the row knows only of the second."""
     again = replace(history.arrivals[0], number=9, fence=2, began_ns=60, ended_ns=70)
     first, *others = history.arrivals
     return _with_row(0, fence=2, answer=f"{again.id}/9")(replace(history, arrivals=[first, again, *others]))
@@ -95,7 +95,7 @@ def _swapped(history: History) -> History:
 
 
 def _returned(history: History) -> History:
-    """The first is tried once more after the second."""
+    """The first delivery is tried again after the second."""
     first, second, *others = history.arrivals
     again = replace(first, number=9, attempt=2, fence=2, began_ns=160, ended_ns=170)
     refused = replace(first, how="error")
@@ -169,7 +169,7 @@ def test_whatever_is_wrong_is_found(broken: Break, found: str) -> None:
     assert found in {wrong.partition(":")[0] for wrong in violations(broken(_good()), MADE)}
 
 
-# Take away what the scheduler stands on, one thing at a time: the reader of histories must notice.
+# Remove the scheduler's safeguards one at a time: the reader of histories must notice
 
 
 AGENTS = [f"agent-{number}" for number in range(40)]
@@ -181,7 +181,7 @@ KEYS = (
 
 
 def _found(installation: Installation) -> set[str]:
-    """The kinds of things that are wrong."""
+    """The kinds of mistakes."""
     return {wrong.partition(":")[0] for wrong in violations(installation.history(), installation.made)}
 
 
@@ -191,7 +191,7 @@ def _found(installation: Installation) -> set[str]:
 async def test_a_holder_whose_lease_ran_out_is_held_off_by_the_fence_alone(
     changes: tuple[str, ...], settings: Settings, nursery: Nursery, tmp_path: Path
 ) -> None:
-    # It does not look whether it still holds what it does, so that the fence is all there is.
+    # It does not check whether it still holds its work, so the fence is the only safeguard.
     told = ("no renewal", *changes)
     async with open_installation(tmp_path, settings, nursery, lease_s=1.0, changes=told) as installation:
         installation.receiver.manners("agent", Manner(How.HANG))
@@ -213,7 +213,7 @@ async def test_a_holder_whose_lease_ran_out_is_held_off_by_the_fence_alone(
 async def test_a_long_delivery_is_kept_from_others_by_the_renewal_of_its_lease(
     changes: tuple[str, ...], settings: Settings, nursery: Nursery, tmp_path: Path
 ) -> None:
-    # Long enough for a worker that this machine, busy with other things, leaves out for a moment.
+    # Long enough for a worker that a busy machine does not run for a moment.
     lease_s = 0.5 if changes else 1.5
     async with open_installation(tmp_path, settings, nursery, lease_s=lease_s, changes=changes) as installation:
         installation.receiver.manners("agent", Manner(How.WELL, seconds=2.3 * lease_s + 0.2))

@@ -1,4 +1,4 @@
-"""Workers that are killed or held still: the whole history holds, on SQLite and on PostgreSQL."""
+"""Tests workers that are killed or paused: the whole history stays correct, on SQLite and on PostgreSQL."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.support.schedules.installation import Storm, blow, once, open_install
 from tests.support.schedules.processes import Nursery
 from tests.support.schedules.receiver import How, Manner
 
-# kill -9 of workers at random moments: the whole history holds, on a shared SQLite file and on PostgreSQL.
+# kill -9 of workers at random moments, on a shared SQLite file and on PostgreSQL
 
 
 GALE = Storm(seed=5, kills=30, workers=4, repetitions=4)
@@ -41,7 +41,7 @@ async def test_two_hundred_kills(settings: Settings, nursery: Nursery, tmp_path:
     assert len(history.diary.lost) == HURRICANE.kills
 
 
-# A worker that is held still past its lease and then goes on: another has done its work, and it changes nothing.
+# A worker is paused past its lease and then continues: another has done its work, and it changes nothing
 
 
 AGENTS = [f"agent-{number}" for number in range(8)]
@@ -66,7 +66,7 @@ async def test_a_worker_held_still_past_its_lease_changes_nothing_when_it_goes_o
         for agent in AGENTS:
             installation.receiver.release(agent)
         installation.go_on(first)
-        # Asked to stop, it first brings to an end what it believes it holds.
+        # After a request to stop, it first finishes the work that it believes it holds.
         installation.stop(first, second)
         assert installation.books.rows(TABLES["occurrences"]) == done
         history = installation.check()

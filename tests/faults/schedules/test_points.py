@@ -1,4 +1,4 @@
-"""kill -9 at every point of a worker's way from claim to settlement, one after the other."""
+"""Tests kill -9 at every point of a worker between claim and settlement, one after the other."""
 
 import re
 import signal
@@ -21,7 +21,7 @@ async def test_a_worker_killed_at_any_point_from_claim_to_settlement(
     async with open_installation(tmp_path, settings, nursery) as installation:
         point = 1
         while await _dies_at(installation, point):
-            # The next one finds what this one left behind, and dies as far along; in the end somebody lives.
+            # The next worker finds what this one left behind, and dies at the same point; the last one lives.
             await _dies_at(installation, point)
             point += 1
             assert point < MOST_POINTS
@@ -41,7 +41,7 @@ async def _finish(installation: Installation) -> None:
 
 
 async def _dies_at(installation: Installation, point: int) -> bool:
-    """Whether a worker, told to die at a point, came that far."""
+    """Whether a worker that should die at a point reached it."""
     await installation.add(once(f"agent-{len(installation.made)}", installation.clock()))
     [worker] = installation.start(orders=installation.doomed(point))
     await installation.until(lambda: worker in installation.nursery.gone or installation.is_over())
@@ -53,7 +53,7 @@ async def _dies_at(installation: Installation, point: int) -> bool:
 
 
 def _check_reached(said: str, points: int) -> None:
-    """The points that were died at are those of the whole way."""
+    """The points of the kills are all the points of a delivery."""
     names = re.findall(r"^point \d+: (.*)$", said, re.MULTILINE)
     assert points > 15
     for part in (

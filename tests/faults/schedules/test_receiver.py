@@ -1,4 +1,4 @@
-"""Agents that are down, slow, refuse, hang or break off: each delivery comes to its end, and no other waits for it."""
+"""Tests agents that are down, slow, refuse, hang or hang up: each delivery ends, and no other waits for it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ LINE = 100
 
 
 async def _one(installation: Installation, *manners: Manner, attempts: int = 10) -> tuple[History, Sequence[Arrival]]:
-    """What becomes of one prompt whose agent answers in these manners, and well after that."""
+    """The outcome of one prompt whose agent answers in these ways, some time after that."""
     installation.receiver.manners("agent", *manners)
     await installation.add(once("agent", installation.clock(), attempts=attempts))
     crew = installation.start(2)
@@ -124,7 +124,7 @@ async def test_one_slow_agent_with_a_long_line_before_it_delays_no_other(
     async with open_installation(tmp_path, settings, nursery, concurrency=2) as installation:
         now, quick = installation.clock(), [f"quick-{number}" for number in range(20)]
         installation.receiver.manners("slow", Manner(How.HANG))
-        # Everything of the slow one is due before anything of the others.
+        # Everything for the slow agent is due before anything for the others.
         await installation.add(*(once("slow", now - 10 * SECOND + number) for number in range(LINE)))
         await installation.add(*(once(agent, now + number) for agent in quick for number in range(3)))
         [worker] = installation.start()

@@ -1,4 +1,4 @@
-"""A server with logins, its issuer and clients in process; built once a module, and emptied for each test."""
+"""Fixtures: a server with logins, its issuer and clients in process; built once a module, emptied for each test."""
 
 import time
 from collections.abc import AsyncGenerator, Mapping
@@ -28,7 +28,7 @@ from frontdesk.settings import Issuer, OAuthClient, Settings
 from tests.conftest import settings_with
 from tests.support.postgres import Ready
 
-# A desk with an issuer and clients, in process; and people with tokens, keys and browsers.
+# A server with an issuer and clients, in process; and people with tokens, keys and browsers
 
 
 BASE = "http://127.0.0.1:3020"
@@ -62,7 +62,7 @@ def with_issuer(settings: Settings) -> Settings:
 
 
 class ToolOfPerson(McpToolOutput):
-    """Whose records these would be."""
+    """The person whose records these are."""
 
     user_id: str
 
@@ -71,7 +71,7 @@ async def _mine(_app: App, caller: Caller, _arguments: NoArguments) -> ToolOfPer
     return ToolOfPerson(user_id=PersonScope.for_caller(caller).user_id)
 
 
-# A tool for which one must be somebody.
+# A tool that only an identified person may call.
 MINE = ToolSpec(
     "mine", "Mine", "Whose it is.", NoArguments, ToolOfPerson, _mine, mcp_path=McpPath.MEMORY, for_agent=False
 )
@@ -79,7 +79,7 @@ MINE = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """An app behind its gate, and a browser that follows no redirects."""
+    """An app behind its authentication, and a browser that follows no redirects."""
 
     app: App
     asgi: ASGIApp
@@ -90,13 +90,13 @@ class Lab:
         return (await self.app.identity.create_key(name="", agent_id=agent, user_id=user, scopes=limits))[1]
 
     async def mine(self, endpoint: str = MEMORY_ENDPOINT, **headers: str) -> httpx2.Response:
-        """Ask the tool for which one must be somebody, as a client of the older era."""
+        """Call the tool that needs a person, as a client of the older era."""
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "mine"}}
         said = {"mcp-protocol-version": "2025-06-18", **{name.replace("_", "-"): headers[name] for name in headers}}
         return await self.web.post(endpoint, json=call, headers=said)
 
     async def whose(self, shown: str) -> str:
-        """Whom a key or token is taken for."""
+        """The person that a key or token identifies."""
         answer = await self.mine(authorization=f"Bearer {shown}")
         assert answer.status_code == 200, answer.text
         return answer.json()["result"]["structuredContent"]["user_id"]
@@ -114,13 +114,13 @@ class Lab:
         return await self.web.post("/oauth/authorize/issue", json=body, headers=headers)
 
     async def trade(self, said: Mapping[str, str], auth: tuple[str, str] | None = None) -> httpx2.Response:
-        """Ask for tokens with a form; `auth` is a client's id and secret."""
+        """Request tokens with a form; `auth` is a client's id and secret."""
         shown = httpx2.BasicAuth(*auth) if auth else httpx2.USE_CLIENT_DEFAULT
         return await self.web.post("/oauth/token", data=said, auth=shown)
 
 
 def wish(**asked: str | None) -> dict[str, str]:
-    """What a client asks for; None leaves a thing out."""
+    """A client's authorization request; a parameter that is None is left out."""
     usual: Mapping[str, str | None] = {
         "client_id": CLIENT,
         "redirect_uri": CALLBACK,
@@ -160,7 +160,7 @@ def browsing(asgi: ASGIApp) -> httpx2.AsyncClient:
 
 
 async def emptied(app: App) -> None:
-    """As if nobody had been there before."""
+    """A state as if nobody had used the server before."""
     async with app.database.transaction() as connection:
         for table in (api_keys, oauth_requests, oauth_tokens, oauth_grants, mcp_sessions):
             await connection.execute(table.delete())
@@ -189,7 +189,7 @@ class Form(HTMLParser):
             self.fields[said["name"]] = said.get("value", "")
 
 
-# A desk with logins: built once a module, and emptied for each test.
+# A server with logins: built once a module, and emptied for each test
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The key of the first start, and people's own keys over HTTP."""
+"""Tests the key of the first start, and people's own keys over HTTP."""
 
 import hashlib
 import io
@@ -23,7 +23,7 @@ from tests.requirements import shows
 from tests.support.desk import frontdesk_here, open_desk
 from tests.support.wire import MODERN, call, curl
 
-# The first start on a machine where nothing is set up, and keys that come from elsewhere.
+# The first start on an unconfigured machine, and keys from elsewhere
 
 
 FIRST = re.compile(r"^Your key, shown this once: (zm_\w+)  \(user local\)$", re.MULTILINE)
@@ -83,13 +83,13 @@ def test_it_does_not_open_a_server_to_the_world(tmp_path: Path) -> None:
 
 
 async def first_keys(values: Mapping[str, object]) -> str:
-    """What somebody who starts the server reads."""
+    """The output that a person sees who starts the server."""
     read = io.StringIO()
     async with open_app(settings_with(**values)) as app:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("sys.stderr", read)
             async with anyio.create_task_group() as group:
-                # Processes that start together make one between them.
+                # Processes that start together make one key between them.
                 for _ in range(3):
                     group.start_soon(_print_first_key, app)
     assert read.getvalue().count("\n") <= 1
@@ -131,7 +131,7 @@ def test_a_key_from_elsewhere_is_taken_over_from_standard_input(
     assert len(rotated) > len(BROUGHT) - 5
 
 
-# People's own keys over HTTP: their life, their limits, and that they are nobody else's.
+# Keys that people manage themselves: their life, their limits, and their isolation
 
 
 PATH = "/api/user/api-keys"

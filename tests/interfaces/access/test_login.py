@@ -1,4 +1,4 @@
-"""A person allows a client by page or by JSON, and what the client gets for it."""
+"""Tests how a person allows a client by page or by JSON, and what the client gets."""
 
 import re
 from collections.abc import AsyncGenerator
@@ -53,7 +53,7 @@ from tests.requirements import shows
 from tests.support.postgres import Ready
 from tests.support.serving import address_of
 
-# A person allows a client: by the page, by JSON; what the client gets for it, and for how long.
+# A person allows a client by page or by JSON; what the client gets, and for how long
 
 
 async def page(lab: Lab, **asked: str | None) -> Form:
@@ -299,7 +299,7 @@ async def test_the_journal_has_every_step_and_no_secret(lab: Lab) -> None:
     assert not any(secret in told for secret in (code, got["access_token"], form.fields["request"]))
 
 
-# The login as the MCP SDK's own client goes through it, against a server on a socket.
+# The login with the MCP SDK's own client, against a server on a socket
 
 
 SECONDS = 30
@@ -307,7 +307,7 @@ SECONDS = 30
 
 @dataclass
 class Storage:
-    """What a client was given beforehand, and what it gets."""
+    """The client's given credentials, and the tokens that it gets."""
 
     client: OAuthClientInformationFull
     tokens: list[OAuthToken] = field(default_factory=list[OAuthToken])
@@ -327,7 +327,7 @@ class Storage:
 
 @dataclass
 class Person:
-    """Somebody before a browser, who allows whatever they are asked, with their key."""
+    """A person at a browser who allows everything with their key."""
 
     key: str
     asked: int = 0
@@ -347,7 +347,7 @@ class Person:
 
 @asynccontextmanager
 async def served(data: Path, **values: object) -> AsyncGenerator[App]:
-    """A desk with the tool `mine`, on a socket."""
+    """A server with the tool `mine`, on a socket."""
     wanted = with_issuer(settings_with(FRONTDESK_DATA=data, FRONTDESK_PORT=0, **values))
     listener = open_listener(wanted)
     async with open_app(wanted.with_values(port=listener.getsockname()[1])) as app, anyio.create_task_group() as tasks:
@@ -368,7 +368,7 @@ def provider(server_url: str, storage: Storage, person: Person) -> OAuthClientPr
 
 
 async def mine(auth: OAuthClientProvider, mode: str) -> object:
-    """Whom the server takes a client for that logs people in so."""
+    """The person for whom the server takes a client after this login."""
     url = auth.context.server_url
     async with (
         httpx2.AsyncClient(auth=auth, timeout=SECONDS) as web,

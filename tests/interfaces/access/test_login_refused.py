@@ -1,4 +1,4 @@
-"""Every way in which a client does not get a token, each with its reason."""
+"""Tests every way in which a client gets no token, each with its reason."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

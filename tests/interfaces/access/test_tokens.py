@@ -1,4 +1,4 @@
-"""Tokens of people: shown for them by clients, kept for a session, and from issuers that are malformed."""
+"""Tests people's tokens: sent by clients, kept for a session, and from malformed issuers."""
 
 import base64
 import json
@@ -35,7 +35,7 @@ from tests.support.postgres import Ready
 from tests.support.serving import address_of, listen, serve
 from tests.support.wire import MODERN, Answer, call, send
 
-# A person's token by header: from whom it is taken, and what is left of it beside the client's own credential.
+# A person's token in a header: which clients may send it, and its effect beside the client's own credential
 
 
 def unsigned() -> str:
@@ -162,7 +162,7 @@ async def test_what_goes_on_to_tool_servers_is_the_persons_token_and_never_a_key
     assert passed_on == [True, False, False]
 
 
-# Tokens that clients of the older era leave for their session: sealed, shared by replicas, checked each time.
+# Tokens that clients of the older era leave in their session: sealed, shared by replicas, checked each time
 
 
 PEOPLE = 20
@@ -184,7 +184,7 @@ async def opened_session(lab: Lab) -> str:
 
 
 def person(answer: httpx2.Response) -> str | None:
-    """Whom the server took the caller for."""
+    """The person that the server identified as the caller."""
     return answer.json()["result"]["structuredContent"]["user_id"] if answer.status_code == 200 else None
 
 
@@ -308,7 +308,7 @@ async def test_a_modern_client_is_given_no_session(lab: Lab) -> None:
     assert "mcp-session-id" not in answer.headers
 
 
-# Issuers whose documents or tokens are malformed: each call is refused in plain words, and nothing breaks.
+# Issuers with malformed documents or tokens: each call is refused in plain words, and nothing breaks
 
 
 RESOURCE = "http://127.0.0.1:3020/mcp"
@@ -317,7 +317,7 @@ GOOD = "good"
 SIGNING = Issuer("")
 RSA: Mapping[str, Any] = SIGNING.keys["RS256"].as_dict(private=False)
 EC: Mapping[str, Any] = SIGNING.keys["ES256"].as_dict(private=False)
-# Whatever one of these says, no key can be had from it.
+# Each of these documents gives no key.
 KEYLESS: Mapping[str, Any] = {
     "strings": {"keys": ["one", "two"]},
     "numbers": {"keys": [1, 2.5, None, True]},
@@ -349,7 +349,7 @@ RAW: Mapping[str, str] = {
     "not-utf-8": "\xff\xfe",
     "nothing": "",
 }
-# What a description says instead of the address of the keys.
+# The values of a metadata document in place of the keys' address.
 PLACES: Mapping[str, Any] = {
     "place-a-list": ["http://127.0.0.1/"],
     "place-a-number": 7,
@@ -360,7 +360,7 @@ PLACES: Mapping[str, Any] = {
     "place-without-port": "http://127.0.0.1:99999999/",
     "place-deep": None,
 }
-# Beside what cannot be read stands a key that can.
+# Beside the unreadable key there is a readable one.
 MIXED: Mapping[str, Any] = {
     "mixed": {"keys": ["one", 2, None, {"kty": "RSA"}, {**EC, "x": 1}, {**RSA, "kid": "other", "use": ["sig"]}, RSA]},
     "odd-ids": {"keys": [{**EC, "kid": 7}, {**EC, "kid": ["a"]}, {**EC, "kid": {}}, RSA]},
@@ -408,7 +408,7 @@ async def shown(asgi: ASGIApp, token: str) -> Answer:
 
 
 def signed_token(issuer: str, **said: Any) -> str:
-    """A token that is signed as it should be, whatever it says."""
+    """A token with a correct signature, whatever its contents."""
     key = SIGNING.keys["RS256"]
     claims = SIGNING.claims(**({"sub": "alice", "aud": RESOURCE, "iss": issuer} | said))
     return jws.serialize_compact({"alg": "RS256", "typ": "at+jwt", "kid": key.kid}, json.dumps(claims).encode(), key)

@@ -1,1 +1,1 @@
-"""The agent as an editor meets it: a process, and frames on its pipes."""
+"""Tests the agent as an editor sees it: a process, and frames on its pipes."""

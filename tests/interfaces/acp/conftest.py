@@ -1,4 +1,4 @@
-"""An editor with an agent of its own for a module's tests, the person who is asked, and how calls are shown."""
+"""Fixtures: an editor with an agent for a module's tests, the person who gives permission, and the shown calls."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -13,19 +13,19 @@ from tests.support.acp.client import Client, editor
 from tests.support.acp.schema import ALLOW, PERMISSION, Answer, Json, script
 from tests.support.postgres import Ready
 
-# What tests of the whole look at: the person who is asked, the calls as they were shown in the end, and quiet.
+# The person who gives permission, the final state of the calls, and a check that nothing is sent
 
 
 CANCELLED = "cancelled"
 AWAY = "away"
 TERMINAL = frozenset({"completed", "failed"})
-# The same agent without what it finds by meaning, which takes its time to load.
+# The same agent without its embedding model, which takes long to load.
 QUICKLY = {"FRONTDESK_EMBEDDINGS": "off"}
 
 
 @dataclass(slots=True)
 class Person:
-    """Whoever is asked for permission: chooses the same each time until told otherwise, or is away."""
+    """The person who gives permission: makes the same choice until a test changes it, or is away."""
 
     choice: str = "allow_once"
     asked: list[Json] = field(default_factory=list[Json])
@@ -39,13 +39,13 @@ class Person:
         return {"outcome": {"outcome": "selected", "optionId": self.choice}}
 
     def chooses(self, choice: str) -> None:
-        """From now on; what was asked before is forgotten."""
+        """From now on; earlier requests are forgotten."""
         self.choice, self.asked = choice, []
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """A shared agent, and the person before its editor."""
+    """A shared agent, and the person at its editor."""
 
     client: Client
     person: Person
@@ -59,7 +59,7 @@ async def introduced(
     answer: Mapping[str, Answer] | None = None,
     **settings: str,
 ) -> AsyncGenerator[Desk]:
-    """An editor that has introduced itself, and a person who allows everything."""
+    """An editor after its handshake, and a person who allows everything."""
     person = Person()
     answers = {PERMISSION: person, **(answer or {})}
     async with editor(data, capabilities=capabilities, answer=answers, **QUICKLY, **settings) as client:
@@ -68,7 +68,7 @@ async def introduced(
 
 
 def calling(tool: str, **args: Any) -> str:
-    """A prompt that has one tool called."""
+    """A prompt that causes one tool call."""
     return script({"tool": tool, "args": args}, {"text": "done"})
 
 
@@ -79,7 +79,7 @@ def folder(above: Path, name: str = "work") -> Path:
 
 
 def calls(client: Client, session: str, since: int = 0) -> dict[str, dict[str, Any]]:
-    """The tool calls of a session as they were in the end, by their ids; each was shown whole before it changed."""
+    """The final tool calls of a session by their ids; each was shown complete before it changed."""
     shown: dict[str, dict[str, Any]] = {}
     for update in client.updates(session_id=session, since=since):
         if update["sessionUpdate"] == "tool_call":
@@ -104,13 +104,13 @@ def said_in(client: Client, session: str, kind: str = "agent_message_chunk", sin
 
 
 def is_shown_by_its_file(diff: Json) -> bool:
-    """Whether a diff names a file that says what it has become."""
+    """Whether a diff names a file that has the new text."""
     path = Path(diff["path"])
     return path.is_absolute() and path.read_text() == diff["newText"]
 
 
 def values(options: Json) -> dict[str, str]:
-    """What each option stands at."""
+    """The value of each option."""
     return {one["id"]: one["currentValue"] for one in options["configOptions"]}
 
 
@@ -120,14 +120,14 @@ async def set_option(client: Client, session: str, option: str, value: str) -> J
 
 
 async def is_quiet(client: Client, session: str, since: int, elsewhere: Path) -> None:
-    """Nothing was told of a session while a whole turn was taken in another one."""
+    """The agent sent nothing about a session during a whole turn of another one."""
     other = await client.open_session(elsewhere)
     await client.prompt(other, script({"text": "meanwhile"}))
     await client.heard()
     assert client.updates(session_id=session, since=since) == []
 
 
-# An editor with an agent of its own, which the tests of a module share.
+# An editor with an agent of its own, which the tests of a module share
 
 
 Opening = Callable[..., AbstractAsyncContextManager[Client]]
@@ -135,7 +135,7 @@ Opening = Callable[..., AbstractAsyncContextManager[Client]]
 
 @pytest.fixture(scope="module")
 async def client(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> AsyncGenerator[Client]:
-    """An editor that can do nothing for its agent but ask the person, who allows everything."""
+    """An editor that can only ask the person, who allows everything."""
     data = ready.in_folder(tmp_path_factory.mktemp("editor") / "data")
     async with editor(data, answer={PERMISSION: ALLOW}) as opened:
         await opened.initialize()
@@ -144,7 +144,7 @@ async def client(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> Asyn
 
 @pytest.fixture
 def opening(tmp_path: Path, ready: Ready) -> Opening:
-    """Opens an editor for one test alone, on one data folder however often; not yet introduced."""
+    """Opens an editor for one test, on one data folder however often; without the handshake."""
     data = ready.in_folder(tmp_path / "data")
 
     def open_editor(answer: dict[str, Answer] | None = None, **more: Any) -> AbstractAsyncContextManager[Client]:
@@ -155,7 +155,7 @@ def opening(tmp_path: Path, ready: Ready) -> Opening:
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    """A folder to work in."""
+    """A work folder."""
     folder = tmp_path / "work"
     folder.mkdir()
     return folder

@@ -1,4 +1,4 @@
-"""Slash commands, each given to the real installation, and the Markdown that they answer with."""
+"""Tests the slash commands on a real installation, and the Markdown of their answers."""
 
 import re
 from collections.abc import AsyncGenerator, Iterator
@@ -33,7 +33,7 @@ pytestmark = shows("ACP-COMMANDS")
 
 PAGE = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 ANN = Caller("test", user_id="ann", local=True, any_agent=True)
-# What means something in Markdown, in any mixture and with anything else.
+# Characters with a meaning in Markdown, in any mixture with other text.
 SIGNS = (
     *"`*_#+-=>|\\![)&:~\n\r\t ",
     "\n```\n",
@@ -61,7 +61,7 @@ def shop() -> Iterator[ToolServer]:
 
 @pytest.fixture
 async def installation(tmp_path: Path, ready: Ready) -> AsyncGenerator[App]:
-    """Searches by words alone: to load what knows their meaning takes its time."""
+    """Searches by words alone: the embedding model takes long to load."""
     data = ready.in_folder(tmp_path / "data")
     async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off")) as app:
         yield app
@@ -97,7 +97,7 @@ async def value(desk: CommandContext, label: str) -> str:
 
 
 def cells(text: str) -> list[list[str]]:
-    """What stands in a reply's table, as a reader sees it, row by row."""
+    """The cells of a reply's table as a reader sees them, row by row."""
     rows: list[list[str]] = []
     for token in PAGE.parse(text):
         if token.type == "tr_open":
@@ -387,6 +387,6 @@ async def talk(desk: CommandContext, *texts: str) -> None:
 
 
 async def said_in(desk: CommandContext) -> list[str]:
-    """What the person said, as the conversation has it."""
+    """The person's messages in the conversation."""
     found = await desk.app.host.history(desk.session.agent_id, desk.session.conversation_id)
     return [said.event.text for said in found if isinstance(said.event, UserText)]

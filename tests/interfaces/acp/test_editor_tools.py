@@ -1,4 +1,4 @@
-"""Files and terminals of an editor that offers them: each change and command goes through it."""
+"""Tests files and terminals of an editor that offers them: each change and command goes through the editor."""
 
 import asyncio
 from asyncio.subprocess import PIPE, STDOUT, Process
@@ -18,7 +18,7 @@ from tests.support.waiting import until
 pytestmark = shows("ACP-CODING")
 
 
-# Files through an editor that offers them: what is not saved is read, and each change is written once, by it alone.
+# Files through the editor: unsaved text is read, and only the editor writes each change, once
 
 
 NOT_THERE = -32002
@@ -26,7 +26,7 @@ NOT_THERE = -32002
 
 @dataclass(slots=True)
 class Buffers:
-    """What the editor has open, saved or not; nothing of it is written to the disk here."""
+    """The editor's open files, saved or not; nothing is written to the disk here."""
 
     texts: dict[str, str] = field(default_factory=dict[str, str])
     writes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -89,7 +89,7 @@ async def test_a_change_is_written_once_and_by_the_editor_alone(desk: Desk, tmp_
     session = await desk.client.open_session(work)
     await desk.client.prompt(session, calling("write_file", path="new.txt", content="by the editor\n"))
     assert desk.buffers.writes == [(str(work / "new.txt"), "by the editor\n")]
-    # It has not saved it, and nobody else has written it.
+    # The editor has not saved it, and nothing else has written it.
     assert not (work / "new.txt").exists()
     call = only_call(desk.client, session)
     assert call["status"] == "completed"
@@ -141,7 +141,7 @@ async def test_the_editor_is_not_asked_for_what_is_outside(desk: Desk, tmp_path:
     assert desk.buffers.writes == []
 
 
-# Commands in an editor's terminals: made, watched and released, and killed when they are cancelled.
+# Commands in an editor's terminals: created, watched and released, and killed on cancellation
 
 
 STEPS = ("terminal/create", "terminal/wait_for_exit", "terminal/output", "terminal/release")
@@ -149,7 +149,7 @@ STEPS = ("terminal/create", "terminal/wait_for_exit", "terminal/output", "termin
 
 @dataclass(slots=True)
 class Terminals:
-    """An editor's terminals, in which commands really run; `did` is what the agent asked for, in order."""
+    """An editor's terminals, in which commands really run; `did` are the agent's requests, in order."""
 
     did: list[str] = field(default_factory=list[str])
     made: dict[str, tuple[Process, asyncio.Task[bytes]]] = field(

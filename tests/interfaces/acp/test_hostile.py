@@ -1,4 +1,4 @@
-"""`frontdesk acp` as a process of its own, and everything that it says, checked frame by frame."""
+"""Tests `frontdesk acp` as a process against hostile input, and checks every frame that it sends."""
 
 import json
 import os
@@ -22,17 +22,17 @@ from tests.requirements import shows
 from tests.support.desk import clean_environment
 from tests.support.waiting import comes_true
 
-# Far more than any answer takes, for a machine that is busy with other things.
+# Far longer than any answer takes, for a machine with other load.
 SECONDS = 30
 INITIALIZE: dict[str, Any] = {"protocolVersion": 1, "clientCapabilities": {}}
 BUG = {"code": -32603, "message": "Internal error"}
 
 
 class Victim:
-    """What is sent goes by a thread, so that a process that reads no more is found out and not waited for."""
+    """A thread sends the input, so that a process that stops reading is noticed without blocking the test."""
 
     def __init__(self, folder: Path, ears: int | None = None) -> None:
-        """`ears` is after how many frames it listens no more."""
+        """After `ears` frames this side stops reading."""
         self.log = folder / "log"
         self.heard: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self.litter: list[bytes] = []
@@ -59,12 +59,12 @@ class Victim:
             self._unsent.put(data + b"\n")
 
     def cut(self, data: bytes) -> None:
-        """The last that is said, wherever it breaks off."""
+        """The last input, which may break off anywhere."""
         self._unsent.put(data)
         self._unsent.put(None)
 
     def ask(self, method: str, params: object = None) -> dict[str, Any]:
-        """The answer to a request that is in order; whatever else comes meanwhile was for others."""
+        """The answer to a valid request; other frames that come meanwhile answer other requests."""
         number = f"probe-{next(self._numbers)}"
         self.say({"id": number, "method": method, "params": {} if params is None else params})
         while True:
@@ -74,15 +74,15 @@ class Victim:
                 return frame
 
     def is_well(self) -> None:
-        """It answers, it has said nothing but frames, and nothing in it has failed."""
-        # Whatever was said may have been to log out.
+        """The process answers, it has sent nothing but frames, and nothing in it has failed."""
+        # The input may have contained a log-out.
         assert "result" in self.ask("authenticate", {"methodId": "frontdesk"})
         assert "result" in self.ask("session/list")
         assert self.litter == []
         assert self.bugs == []
 
     def leave(self) -> int:
-        """Its exit status, once it has ended of itself; nothing that it started is left."""
+        """The exit status, once it has ended by itself; nothing that it started is left."""
         self._unsent.put(None)
         status = self.process.wait(SECONDS)
         with suppress(ProcessLookupError):
@@ -126,7 +126,7 @@ class Victim:
 
 @contextmanager
 def victim(folder: Path, ears: int | None = None) -> Generator[Victim]:
-    """A process that knows nobody yet."""
+    """A process before any handshake."""
     folder.mkdir(exist_ok=True)
     started = Victim(folder, ears)
     try:
@@ -136,7 +136,7 @@ def victim(folder: Path, ears: int | None = None) -> Generator[Victim]:
 
 
 def _frame(line: bytes) -> dict[str, Any] | None:
-    """The frame in a line of its own; None where it is none."""
+    """The frame in a line of its own; None if the line is not a frame."""
     try:
         frame: Any = json.loads(line, parse_constant=lambda _name: 1 / 0)
     except (ValueError, ZeroDivisionError):
@@ -178,14 +178,14 @@ BLOCKS: tuple[dict[str, Any], ...] = (
     {"type": "resource", "resource": {"uri": "\0", "text": "\ud800"}},
     {"type": "image", "data": "no base64", "mimeType": "image/png"},
 )
-# The times a process is started are what costs; one that is started can be sent a lot.
+# The starts of the process are expensive; a started process can receive much input.
 fuzzed = settings(
     max_examples=60,
     deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    # Nothing is made smaller: a process that has been brought down stays down.
+    # No shrinking: a process that has crashed stays down.
     phases=[Phase.generate],
 )
 fuzzed_long = settings(fuzzed, max_examples=3000)
@@ -222,7 +222,7 @@ def written(value: object) -> bytes:
 
 @st.composite
 def mutated(draw: st.DrawFn) -> bytes:
-    """A frame with something cut out, put in or turned over."""
+    """A frame with something cut out, inserted or swapped."""
     data = bytearray(written(draw(frames)))
     for _ in range(draw(st.integers(0, 3))):
         place = draw(st.integers(0, len(data)))
@@ -236,7 +236,7 @@ calls = st.lists(st.tuples(st.sampled_from(METHODS), bodies), min_size=1, max_si
 
 @pytest.fixture(scope="module")
 def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
-    """One who has introduced himself."""
+    """A process after the handshake."""
     with victim(tmp_path_factory.mktemp("hostile")) as started:
         assert "result" in started.ask("initialize", INITIALIZE)
         yield started
@@ -248,7 +248,7 @@ def survives_lines(editor: Victim, sent: list[bytes]) -> None:
 
 
 def survives_calls(editor: Victim, sent: list[tuple[str, dict[str, Any]]]) -> None:
-    """Each of them is answered too."""
+    """Each of them gets an answer too."""
     for method, params in sent:
         answer = editor.ask(method, params)
         assert ("result" in answer) != ("error" in answer)
@@ -365,7 +365,7 @@ def script(folder: Path) -> bytes:
 
 
 def broken_off(folder: Path, share: float) -> None:
-    """An editor that ends at some byte of what it wanted to say."""
+    """An editor that ends at some byte of its input."""
     with victim(folder) as editor:
         said = script(folder)
         editor.cut(said[: int(len(said) * share)])

@@ -1,4 +1,4 @@
-"""However many prompts and sessions an agent has had, it holds no more than after the first few."""
+"""Tests that an agent holds no more after many prompts and sessions than after the first few."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -31,7 +31,7 @@ TALK = script({"text": "Hello."})
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a process has open; its memory apart, since that moves by itself."""
+    """The open resources of a process; its memory separately, since that varies by itself."""
 
     threads: int
     files: int
@@ -52,17 +52,17 @@ class Subject:
     work: Path
 
     async def talk(self, sessions: int, prompts: int, text: str) -> None:
-        """So many prompts in each of so many sessions: its own past is part of what a conversation takes."""
+        """This many prompts in each of this many sessions: a conversation's history is part of its cost."""
         for _ in range(sessions):
             session = await self.opened()
             for _ in range(prompts):
                 assert await self.client.prompt(session, text) == {"stopReason": "end_turn"}
-                # What was told is of no more use, and is not to grow here either.
+                # Old frames are not needed again, and must not fill the memory of the test.
                 self.client.frames.clear()
             await self.client.request("session/close", {"sessionId": session})
 
     async def open_and_close(self, count: int) -> None:
-        """Load and close a session with a past, and now and then a new one."""
+        """Load and close a session with a history, and sometimes open a new one."""
         session = await self.opened()
         await self.client.prompt(session, WORK)
         where: Json = {"sessionId": session, "cwd": str(self.work), "mcpServers": []}
@@ -79,7 +79,7 @@ class Subject:
         return session
 
     async def holds_no_more_than(self, before: Held) -> None:
-        """Soon: what ends does not end at once."""
+        """Soon: things that end do not end immediately."""
         quick = await asyncio.to_thread(comes_true, lambda: Held.by(self.process).is_no_more_than(before), WAIT_SECONDS)
         assert quick, f"{Held.by(self.process)} after {before}"
 

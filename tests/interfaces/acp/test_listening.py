@@ -1,4 +1,4 @@
-"""Editors elsewhere, by a real WebSocket: who is let in, what each of them finds, and what of this machine they do."""
+"""Tests remote editors on a real WebSocket: who may connect, what each sees, and their access to this machine."""
 
 import asyncio
 import json
@@ -78,13 +78,13 @@ class Editor:
         return await self.ask("session/prompt", prompt(session, text))
 
     async def begin(self, method: str, params: Json) -> int:
-        """Ask without waiting for the answer; the number of the request."""
+        """Send a request without waiting for the answer; gives its number."""
         self._next += 1
         await self._say({"id": self._next, "method": method, "params": params})
         return self._next
 
     async def frame(self, wanted: Callable[[Json], bool]) -> Json:
-        """The next frame of a kind, as it came; nothing of it is answered."""
+        """The next frame of a kind, unchanged; this side does not answer it."""
         async with asyncio.timeout(START_SECONDS):
             while True:
                 frame = json.loads(await self.socket.recv())
@@ -149,7 +149,7 @@ async def revoke(data: Path, key_id: str) -> None:
 
 @pytest.fixture(scope="module")
 async def installation(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> AsyncGenerator[Installation]:
-    """Nothing of this machine is for editors."""
+    """Editors have access to no folder of this machine."""
     place = tmp_path_factory.mktemp("listening")
     data = ready.in_folder(place / "data")
     known = await keys(data)
@@ -161,7 +161,7 @@ async def installation(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -
 
 @pytest.fixture(scope="module")
 async def workshop(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> AsyncGenerator[Installation]:
-    """One folder of this machine is for editors."""
+    """Editors have access to one folder of this machine."""
     place = tmp_path_factory.mktemp("workshop")
     data, root = ready.in_folder(place / "data"), folder(place, "root")
     known = await keys(data)
@@ -346,7 +346,7 @@ async def test_what_an_editor_may_not_do_is_in_the_journal_with_its_key(installa
 
 
 async def denials_of(data: Path, user: str) -> list[JournalEntry]:
-    """What the journal has of calls that a person was not let through with, once it has some."""
+    """The journal's rows of calls that a person was refused, once it has some."""
     async with open_app(settings_with(FRONTDESK_DATA=data)) as app, asyncio.timeout(START_SECONDS):
         while True:
             found = [row for _, row in await app.journal.denials(None, 100) if row.user_id == user]
@@ -356,7 +356,7 @@ async def denials_of(data: Path, user: str) -> list[JournalEntry]:
 
 
 async def refusal(asking: Editor) -> int:
-    """The code with which an editor is refused, once its key is looked at anew: that is every other second."""
+    """The close code for an editor, once its key is checked again: that happens every other second."""
     async with asyncio.timeout(START_SECONDS):
         while True:
             try:

@@ -1,4 +1,4 @@
-"""An agent's memory in an editor: its edits as diffs of real files, by the agent, by the person, and from elsewhere."""
+"""Tests an agent's memory in an editor: its edits as diffs of real files, by the agent, by the person, from outside."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -53,7 +53,7 @@ def insert(text: str, label: str = "human") -> str:
 
 
 def edits(client: Client, session: str, since: int = 0) -> list[Json]:
-    """The diffs of memory that were shown, each in a call of its own that says whose it is."""
+    """The shown diffs of memory, each in a call of its own that names the agent."""
     shown = [call for call in calls(client, session, since).values() if "memory://" in str(call.get("_meta"))]
     for call in shown:
         assert (call["kind"], call["status"]) == ("think", "completed")
@@ -152,7 +152,7 @@ async def test_a_chat_in_the_terminal_has_the_same_memory_and_its_edit_comes_by_
     await client.prompt(session, "/remember Drinks tea")
     since = len(client.frames)
     change = {"label": "human", "old_string": "tea", "new_string": "coffee"}
-    # To be replaced, it has to be there.
+    # To be replaced, the text has to be there.
     words = script({"tool": "memory_replace", "args": change}, {"text": "Coffee then"})
     chat = ("chat", values(opened)["agent"], "--message", words)
     done = await asyncio.to_thread(frontdesk, *chat, data=data)

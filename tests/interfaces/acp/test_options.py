@@ -1,4 +1,4 @@
-"""What a person sets in a session: models, and what comes with a prompt."""
+"""Tests what a person sets in a session: models, and the attachments of a prompt."""
 
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Iterator
@@ -21,7 +21,7 @@ from tests.support.models.application import ModelServer
 from tests.support.postgres import Ready
 from tests.support.serving import serve
 
-# What a person sets in a session, and what comes with a prompt, with the model that is there without a key.
+# Options of a session and attachments of a prompt, with the model that needs no key
 
 
 INVALID_PARAMS = -32602
@@ -35,7 +35,7 @@ def data(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> Path:
 
 @pytest.fixture(scope="module")
 def grace(data: Path) -> str:
-    """An agent that was made elsewhere."""
+    """An agent that was created elsewhere."""
     made = frontdesk("agents", "create", "Grace", "--block", "human=Likes ships", data=data)
     assert made.returncode == 0, made.stderr
     return made.stdout.strip()
@@ -123,7 +123,7 @@ async def test_a_session_goes_on_with_another_agent(client: Client, grace: str, 
     again = await client.request("session/load", where(session, work))
     assert values(again)["agent"] == grace
     assert list(said_in(client, session, since=since).values())[-1] == "from Grace"
-    # The folder's own agent is at home there as before.
+    # A new session in the folder still gets the folder's own agent.
     assert values(await client.new_session(work))["agent"] == first
 
 
@@ -154,17 +154,17 @@ async def test_what_came_with_a_prompt_is_there_when_it_is_loaded(client: Client
     shown = {chunk["content"]["type"]: chunk["content"] for chunk in told}
     assert f"[@linked.txt]({work / 'linked.txt'})" in shown["text"]["text"]
     assert "[@whole.txt]" in shown["text"]["text"]
-    # As the editor sent it, what is in a file that came along is no part of what the person typed.
+    # As the editor sent it, an attached file's text is not part of what the person typed.
     assert "all of its lines" not in shown["text"]["text"]
     assert (shown["image"]["data"], shown["image"]["mimeType"]) == (PICTURE, "image/png")
     assert (shown["audio"]["data"], shown["audio"]["mimeType"]) == (SOUND, "audio/wav")
 
 
-# Sessions with models behind their APIs: what reaches them, how they are chosen, and what their failures come to.
+# Sessions with models behind their APIs: what they receive, how they are chosen, and what their failures cause
 
 
 AUTH_REQUIRED, NOT_FOUND, RATE_LIMITED, TOO_LONG, UNAVAILABLE = -32000, -32002, -32003, -32004, -32005
-# One whose price and context are known.
+# A model with a known price and context size.
 MODEL = "openai:gpt-5.1"
 KEY = "sk-a-secret-of-the-house"
 MODEL_PICTURE = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
@@ -183,7 +183,7 @@ def models() -> Iterator[ModelServer]:
 
 @pytest.fixture(scope="module")
 def crowded() -> Iterator[str]:
-    """The address of an API whose models have no room."""
+    """The address of an API whose models refuse every prompt as too long."""
     with serve(Starlette(routes=[Route("/v1/messages", too_long, methods=["POST"])])) as address:
         yield address
 
@@ -312,7 +312,7 @@ async def test_how_full_the_context_is_and_what_a_session_has_cost_is_told(
     await model_client.prompt(session, script({"text": "and counted"}))
     first, *_, last = model_client.updates("usage_update", session_id=session, since=since)
     assert 0 < first["used"] < first["size"]
-    # What it cost before it was loaded counts.
+    # The cost before the session was loaded counts.
     assert last["cost"]["amount"] > first["cost"]["amount"] > 0
     assert last["cost"]["currency"] == "USD"
 

@@ -1,4 +1,4 @@
-"""What an agent may do: by mode and by the person's decision; files that programs obey are always asked about."""
+"""Tests an agent's permissions: by mode and by the person's decision; files that programs obey always need one."""
 
 import os
 import random
@@ -29,10 +29,10 @@ from tests.support.acp.schema import outcome, script
 from tests.support.postgres import Ready
 from tests.support.waiting import until
 
-# What an agent may do: by mode, by the person's word, and by the word that was given for good.
+# Permissions by mode, by the person's answer, and by a lasting answer
 
 
-# Which of these is done by itself in a mode, which is asked for, and which is refused.
+# Which of these actions a mode does without a question, which need one, and which it refuses.
 FREE, ASKED, REFUSED = "free", "asked", "refused"
 REQUESTS = {
     "read": calling("read_file", path="old.txt"),
@@ -72,7 +72,7 @@ def person(desk: Desk) -> Person:
 
 
 def workshop(above: Path, name: str = "work") -> Path:
-    """A folder with a file in it."""
+    """A folder with one file."""
     made = folder(above, name)
     (made / "old.txt").write_text("old")
     return made
@@ -190,7 +190,7 @@ async def test_two_calls_at_once_are_asked_about_one_after_the_other(
     assert {call["status"] for call in calls(client, session).values()} == {"failed"}
     person.chooses("allow_always")
     await client.prompt(session, script({"tools": writes}, {"text": "both"}))
-    # What was said for good of the first holds for the second.
+    # A lasting answer for the first holds for the second.
     assert len(person.asked) == 1
     assert (work / "a.txt").read_text() + (work / "b.txt").read_text() == "ab"
 
@@ -246,7 +246,7 @@ async def test_a_word_for_good_is_kept_for_its_folder_and_for_no_other(
         assert person.asked == []
         assert (work / "made").exists()
         assert (work / "old.txt").exists()
-        # Neither another command, nor more than one, was meant.
+        # The answer was for neither another command nor several.
         await client.prompt(session, calling("run_command", command="rm old.txt"))
         await client.prompt(session, calling("run_command", command="touch made && rm old.txt"))
         assert len(person.asked) == 2
@@ -256,7 +256,7 @@ async def test_a_word_for_good_is_kept_for_its_folder_and_for_no_other(
         assert not (other / "made").exists()
 
 
-# A scripted attacker in somebody's folder, where edits are allowed: it plants nothing that runs by itself unasked.
+# A scripted attacker in a person's folder with allowed edits: it plants nothing that runs without permission
 
 
 EVIL = "#!/bin/sh\ntouch planted\n"
@@ -294,7 +294,7 @@ PROTECTED = (
     "my.code-workspace",
     "HEAD",
 )
-# What is written as if nothing were: the same file by another name.
+# The text looks harmless: it names the same file in another way.
 SPELLINGS = (
     "{}",
     "./{}",
@@ -336,7 +336,7 @@ async def protected_desk(tmp_path_factory: pytest.TempPathFactory, ready: Ready)
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    """A repository with a few traps in it, which the person has laid for themselves."""
+    """A repository with a few traps, which the person has made themselves."""
     made = folder(tmp_path)
     git(made, "init", "--quiet", "--template=", ".")
     git(made, "config", "filter.tidy.clean", "./tools/tidy.sh")
@@ -372,11 +372,11 @@ def spelt(path: str) -> set[str]:
 
 
 def attacks(seed: str) -> list[dict[str, Any]]:
-    """Every way to write, over every path as it is and in some of its spellings."""
+    """Every way to write, for every path and some of its spellings."""
     chance = random.Random(seed)
     written = [one for path in PROTECTED for one in (path, chance.choice(sorted(spelt(path))))]
     tricks = ["way/config", "way/hooks/x", "twin", "tools/tidy.sh", "scripts/pre-push", "attic/config", "attic/hooks/x"]
-    # There it is a folder already, of which no file can be made.
+    # There is a folder with this name already, so it cannot become a file.
     files = [path for path in (*written, *tricks) if os.path.normpath(path) != ".git"]
     writes = [{"name": "write_file", "args": {"path": path, "content": EVIL}} for path in files]
     edit = {"old_string": "[core]", "new_string": "[core]\n\tfsmonitor = ./mon"}
@@ -426,7 +426,7 @@ def everything(work: Path) -> Mapping[str, bytes | str]:
 
 
 async def allowed(desk: Desk, work: Path, how: str) -> str:
-    """A session in which edits, moves and deletions are allowed, by a mode or by the person's word for good."""
+    """A session in which edits, moves and deletions are allowed, by a mode or by the person's lasting answer."""
     session = await desk.client.open_session(work)
     if how != "always":
         await desk.client.request("session/set_mode", {"sessionId": session, "modeId": how})
@@ -449,7 +449,7 @@ async def test_what_runs_by_itself_is_asked_about_each_time(protected_desk: Desk
     session = await allowed(protected_desk, work, how)
     before, tried = everything(work), attacks(how)
     if how == "accept-edits":
-        # Here the person is asked about these anyway, as about anything.
+        # Here these need the person's permission anyway, like everything.
         tried = [one for one in tried if one["name"] in ("write_file", "edit_file")]
     protected_desk.person.chooses("reject_once")
     await protected_desk.client.prompt(session, script({"tools": tried}, {"text": "done"}))
@@ -459,7 +459,7 @@ async def test_what_runs_by_itself_is_asked_about_each_time(protected_desk: Desk
         assert [one["kind"] for one in asked["options"]] == ["allow_once", "reject_once"]
         assert "asked each time, since" in asked["toolCall"]["title"]
         assert "asked each time, since" in str(asked["toolCall"]["content"])
-    # What was allowed is still free, and a word for one time is one for that time.
+    # The allowed action is still free, and a permission for one time is for one time only.
     protected_desk.person.chooses("allow_once")
     free = [{"name": "write_file", "args": {"path": path, "content": "x"}} for path in UNPROTECTED]
     await protected_desk.client.prompt(session, script({"tools": free}, {"text": "done"}))
@@ -484,7 +484,7 @@ async def test_a_rejection_for_good_and_plan_mode_hold_for_these_too(protected_d
 async def test_a_remembered_command_does_not_run_what_was_planted(protected_desk: Desk, work: Path) -> None:
     session = await allowed(protected_desk, work, "accept-edits")
     git(work, "config", "--unset", "filter.tidy.clean")
-    # Where somebody could plant: past every name, by a command that was allowed for good.
+    # How an attacker could plant files: past every name, by a command with lasting permission
     (work / "loot" / ".git").mkdir(parents=True)
     (work / "loot" / ".git" / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tfsmonitor = ./mon.sh\n")
     (work / "mon.sh").write_text(EVIL)
@@ -505,7 +505,7 @@ async def test_a_remembered_command_does_not_run_what_was_planted(protected_desk
     assert len(offered) == len(remembered)
     assert ["which runs code of the workspace" in name for name in offered] == [False, False, True, True, True, True]
     protected_desk.person.chooses("reject_once")
-    # By what it names it is seen, and by what it did as well.
+    # A command is recognized by the files that it names, and by its effect as well.
     await protected_desk.client.prompt(session, calling("run_command", command="cp loot/.git/config .g[i]t/config"))
     assert len(protected_desk.person.asked) == 1
     protected_desk.person.chooses("reject_once")

@@ -1,4 +1,4 @@
-"""Prompts that end before their time, and what a person says while the agent works."""
+"""Tests prompts that end early, and messages of a person while the agent works."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -25,7 +25,7 @@ from tests.support.acp.schema import GOING_ON, Json, Refused, outcome, prompt, s
 from tests.support.postgres import Ready
 from tests.support.waiting import until
 
-# Prompts that end before their time: cancelled in every state that a turn can be in, or left by the editor.
+# Prompts that end early: cancelled in every state of a turn, or left by the editor
 
 
 # It writes that it has begun, and has a child of its own.
@@ -46,7 +46,7 @@ def willing(desk: Desk) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A prompt under way: the requests by which it was made, the last of them the one that is meant."""
+    """A running prompt: the requests that led to it, the last of them the tested one."""
 
     session: str
     numbers: list[str]
@@ -106,7 +106,7 @@ async def cancel_session(client: Client, turn: Turn) -> None:
 
 
 async def cancel_request(client: Client, turn: Turn) -> None:
-    """The last first: what waits is cancelled by itself too."""
+    """The last first: a waiting prompt can be cancelled by itself too."""
     for number in reversed(turn.numbers):
         await client.notify("$/cancel_request", {"requestId": number})
 
@@ -208,11 +208,11 @@ async def test_an_editor_that_leaves_in_the_middle_leaves_nothing_behind(tmp_pat
         assert desk.client.agent.descendants()
 
 
-# What a person says while the agent works: heard before its next step where it works, and otherwise a prompt to be.
+# Messages while the agent works: it reads them before its next step if it works, otherwise as a new prompt
 
 
 NOT_FOUND = -32002
-# At work until somebody lets it go on.
+# Works until a test releases it.
 UNTIL_TOLD = {"command": "until [ -e go ]; do sleep 0.02; done"}
 SLOWLY = ({"text": "I look", "tool": "run_command", "args": UNTIL_TOLD}, {"text": "never said"})
 
@@ -234,7 +234,7 @@ async def steer(client: Client, session: str, text: str) -> Json:
 
 
 async def at_work(client: Client, work: Path) -> tuple[str, int, asyncio.Future[Json]]:
-    """A session whose agent is in the middle of something, and since when."""
+    """A session whose agent is at work, and the time since when."""
     session = await client.open_session(work)
     await set_option(client, session, "mode", "auto")
     since = len(client.frames)
@@ -252,7 +252,7 @@ async def test_steering_is_offered(client: Client) -> None:
 async def test_what_is_said_meanwhile_is_heard_before_the_next_step(client: Client, tmp_path: Path) -> None:
     work = folder(tmp_path)
     session, since, under_way = await at_work(client, work)
-    # The model acts out whatever was said last.
+    # The model follows the last message.
     said = f"Rather this: {script({'text': 'As you say'})}"
     assert await steer(client, session, said) == {"outcome": "injected"}
     work.joinpath("go").touch()

@@ -1,4 +1,4 @@
-"""What an editor is told of scheduled prompts, and a prompt that comes about while it is open."""
+"""Tests what an editor shows of scheduled prompts, and a prompt that runs while the session is open."""
 
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager
@@ -31,7 +31,7 @@ from tests.support.waiting import POLL_SECONDS, WAIT_SECONDS, until
 pytestmark = shows("ACP-NEWS")
 
 
-# What an editor is told of scheduled prompts, by an installation that delivers them.
+# What an installation that delivers prompts sends to an editor about them
 
 
 ANN = Caller("test", user_id="ann", local=True, any_agent=True)
@@ -41,7 +41,7 @@ HELLO = script({"text": "Hello | **there**"})
 
 @dataclass(slots=True)
 class Editor:
-    """Somebody with agents open, and what they are told."""
+    """A person with open agents, and the messages to their editors."""
 
     caller: Caller
     agents: Collection[str] = ()
@@ -67,7 +67,7 @@ class Editor:
         self.told.append((agent_id, tidings))
 
     async def some_rounds(self) -> None:
-        """Until what had ended by now has been looked for, twice."""
+        """Wait until the agent has looked twice for runs that have ended by now."""
         wanted = self.rounds + 3
         await until(lambda: self.rounds >= wanted)
 
@@ -86,7 +86,7 @@ async def agent(installation: App) -> str:
 
 @asynccontextmanager
 async def watched(installation: App, *editors: Editor) -> AsyncGenerator[None]:
-    """The editors hear of news, and have their agents watched already."""
+    """The editors receive news, and their agents are watched already."""
     async with anyio.create_task_group() as tasks:
         for editor in editors:
             tasks.start_soon(
@@ -232,7 +232,7 @@ def test_each_end_of_a_run_is_fresh_once_while_it_is_listed(pages: Sequence[Sequ
         listed = {(run.id, run.ended_us) for run in due}
 
 
-# A prompt that was scheduled in a session comes about there by itself, while the editor has it open.
+# A prompt that was scheduled in a session appears there by itself, while the editor has it open
 
 
 async def test_a_scheduled_prompt_is_answered_in_the_open_session(tmp_path: Path, ready: Ready) -> None:
@@ -251,7 +251,7 @@ async def test_a_scheduled_prompt_is_answered_in_the_open_session(tmp_path: Path
         assert update_in(told)["sessionUpdate"] == "agent_message_chunk"
         assert "Scheduled prompt" in "".join(said_in(client, session, since=since).values())
         assert not [one for one in said_in(client, elsewhere, since=since).values() if "kettle" in one]
-        # It is part of the conversation, and told once.
+        # It is part of the conversation, and is sent once.
         await client.prompt(session, editor_script({"text": "and on"}))
         since = len(client.frames)
         await client.request("session/load", {"sessionId": session, "cwd": str(work), "mcpServers": []})

@@ -1,4 +1,4 @@
-"""The MCP servers of an editor: real programs and real addresses, some of which hang, die or are not there."""
+"""Tests an editor's MCP servers: real programs and real addresses, some of which hang, die or do not exist."""
 
 import json
 import os
@@ -34,7 +34,7 @@ SECONDS = 20
 SOON = 0.5
 SECRET = "secret-value"
 DIES = "import sys; sys.stderr.write('no secret-value\\n'); sys.exit(3)"
-# Shakes hands, and then says no more.
+# Answers the handshake, and then nothing more.
 SHY = """
 import json, sys
 asked = json.loads(sys.stdin.readline())
@@ -48,7 +48,7 @@ for line in sys.stdin:
 
 @dataclass(slots=True)
 class Editor:
-    """What an editor's person was told and asked, and what they say to it."""
+    """The messages and questions to an editor's person, and the person's answers."""
 
     before: set[int] = field(default_factory=lambda: {child.pid for child in psutil.Process().children()})
     told: list[str] = field(default_factory=list[str])
@@ -70,13 +70,13 @@ class Editor:
         return await run_tool(self.tool(name), arguments, "call-1")
 
     def children(self) -> list[psutil.Process]:
-        """The programs that were started for it, also those that have ended and were not noticed."""
+        """The programs that were started for it, also those that have ended unnoticed."""
         return [child for child in psutil.Process().children() if child.pid not in self.before]
 
 
 @asynccontextmanager
 async def an_editor(cwd: Path, *, local: bool = True, seconds: float = SECONDS) -> AsyncGenerator[Editor]:
-    """One whose servers are all gone afterwards."""
+    """An editor whose servers have all ended afterwards."""
     editor = Editor()
     editor.servers = EditorServers(cwd, PathGuard(WorkspaceRoots.from_folders(cwd), local=local), seconds=seconds)
     try:

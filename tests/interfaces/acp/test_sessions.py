@@ -1,4 +1,4 @@
-"""Sessions after their process has ended, and two editors in one folder."""
+"""Tests sessions after their process has ended, and two editors in one folder."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -23,7 +23,7 @@ from tests.support.acp.client import Client
 from tests.support.acp.schema import Json, Refused, outcome, script, update_in
 from tests.support.postgres import Ready
 
-# Sessions after their process has ended: listed, loaded, resumed, forked, renamed, moved and deleted in the next.
+# Sessions after their process has ended: listed, loaded, resumed, forked, renamed, moved and deleted in the next
 
 
 NOT_FOUND, INVALID_PARAMS = -32002, -32602
@@ -41,7 +41,7 @@ TALK = script(
 
 @dataclass(frozen=True, slots=True)
 class EarlierSession:
-    """What an editor was told before its process ended."""
+    """The messages to an editor before its process ended."""
 
     data: Path
     work: Path
@@ -97,7 +97,7 @@ async def spoken(client: Client, cwd: Path, words: str = "as said before") -> st
 
 
 def seen(call: Json) -> Json:
-    """What a person sees of a call, as far as it is the same for one that happens and one that has happened."""
+    """The visible part of a call that is the same when it runs and when it is loaded."""
     return {key: call[key] for key in ("title", "kind", "status") if key in call}
 
 
@@ -301,7 +301,7 @@ async def test_a_folder_that_cannot_be_worked_in_is_refused(client: Client, cwd:
     assert "\n" not in refused.value.message
 
 
-# Two editors in one folder, each with a process of its own: one agent, one memory, and nothing of either lost.
+# Two editors in one folder, each with a process of its own: one agent, one memory, and neither loses anything
 
 
 PROMPTS = 20
@@ -327,14 +327,14 @@ async def opened_at_once(pair: Pair, work: Path) -> Sequence[Json]:
 
 
 async def at_once(client: Client, session: str, name: str) -> Sequence[str]:
-    """How many prompts end that are sent without waiting."""
+    """How many of the prompts that were sent without waiting have ended."""
     texts = [script({"text": f"{name} {number}", "tool": "list_files"}, {"text": "ok"}) for number in range(PROMPTS)]
     waiting = [await client.begin(session, text) for text in texts]
     return [(await outcome(one))["stopReason"] for one in waiting]
 
 
 def history(client: Client, session: str, since: int) -> tuple[list[str], list[str]]:
-    """What was said to the agent, and by it."""
+    """The messages to the agent, and from it."""
     heard, said = (said_in(client, session, kind, since) for kind in ("user_message_chunk", "agent_message_chunk"))
     return list(heard.values()), list(said.values())
 
@@ -345,7 +345,7 @@ async def test_a_folder_that_both_open_at_once_has_one_agent(pair: Pair, tmp_pat
     left, right = await opened_at_once(pair, work)
     assert values(left)["agent"] == values(right)["agent"]
     assert left["sessionId"] != right["sessionId"]
-    # The one that came second has left no other behind.
+    # The second process has left no other agent behind.
     later = await pair.left.new_session(work)
     agents = next(one for one in later["configOptions"] if one["id"] == "agent")["options"]
     assert [one["value"] for one in agents if one["name"] == "opened-at-once"] == [values(left)["agent"]]
@@ -363,7 +363,7 @@ async def test_memory_that_is_edited_in_one_is_seen_in_the_other(pair: Pair, tmp
     since = len(pair.right.frames)
     await pair.right.prompt(right, "/memory human")
     assert "Is left-handed" in pair.right.said(since=since)
-    # An edit of one's own does not come back as news.
+    # A process does not report its own edit as news.
     await pair.left.prompt(left, "/memory")
     mine = [one for one in pair.left.updates("tool_call", session_id=left) if "memory://" in str(one.get("_meta"))]
     assert len(mine) == 1
@@ -375,7 +375,7 @@ async def test_many_prompts_in_both_lose_nothing(pair: Pair, tmp_path: Path) -> 
     left, right = [one["sessionId"] for one in await opened_at_once(pair, work)]
     ended = await asyncio.gather(at_once(pair.left, left, "left"), at_once(pair.right, right, "right"))
     assert ended == [["end_turn"] * PROMPTS] * 2
-    # Each looks at what the other has said.
+    # Each looks at the other's messages.
     for client, session, name in ((pair.right, left, "left"), (pair.left, right, "right")):
         since = len(client.frames)
         await client.request("session/load", where(session, work))

@@ -1,4 +1,4 @@
-"""Introductions, sessions, modes and options, as acp-tck asks for them."""
+"""Tests handshakes, sessions, modes and options, as acp-tck requires."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.support.acp import schema
 from tests.support.acp.client import Client
 from tests.support.acp.schema import GOING_ON, Json, Refused, outcome, script
 
-# Introductions: what acp-tck asks of versions, of what is offered, and of authentication.
+# Handshakes: acp-tck's checks of versions, capabilities and authentication
 
 
 AUTH_REQUIRED = -32000
@@ -27,7 +27,7 @@ EVERYTHING: Json = {
 
 
 def greeting_of(client: Client) -> Json:
-    """What the agent said first."""
+    """The agent's first message."""
     return client.received()[0].json["result"]
 
 
@@ -71,7 +71,7 @@ async def test_a_whole_exchange_is_as_the_schema_has_it(client: Client, work: Pa
     await client.prompt(session, script(*steps))
     told = [update["sessionUpdate"] for update in client.updates(session_id=session)]
     assert {"agent_thought_chunk", "tool_call", "tool_call_update", "agent_message_chunk"} <= set(told)
-    # Every frame was held against the schema, unknown keys too, as it came.
+    # Every frame was checked against the schema when it came, unknown keys included.
     assert client.faults == []
 
 
@@ -113,7 +113,7 @@ async def test_nobody_has_to_authenticate_here(opening: Opening, work: Path) -> 
         assert await client.open_session(work)
 
 
-# Sessions: what acp-tck asks of opening, loading, resuming, listing, closing and deleting them.
+# Sessions: acp-tck's checks of opening, loading, resuming, listing, closing and deleting them
 
 
 HISTORY = frozenset({"user_message_chunk", "agent_message_chunk", "agent_thought_chunk"})
@@ -124,7 +124,7 @@ def opened(session: str, work: Path) -> Json:
 
 
 async def spoken(client: Client, work: Path) -> str:
-    """A session in which something was said."""
+    """A session with one exchange of messages."""
     session = await client.open_session(work)
     await client.prompt(session, script({"reasoning": "hm", "text": "as said before"}))
     return session
@@ -254,14 +254,14 @@ async def test_a_session_works_in_further_folders(client: Client, work: Path) ->
     assert "from further away" in str(ended)
 
 
-# What a session can be set to: what acp-tck asks of modes and options.
+# Settings of a session: acp-tck's checks of modes and options
 
 
 INVALID_PARAMS = -32602
 
 
 def values(option: Json) -> Sequence[str]:
-    """What an option can be set to, be it in groups or not."""
+    """The values of an option, in groups or not."""
     flat = [one for entry in option["options"] for one in entry.get("options", [entry])]
     return [one["value"] for one in flat]
 

@@ -1,4 +1,4 @@
-"""Turns and the frames themselves, as acp-tck asks for them."""
+"""Tests turns and the frames themselves, as acp-tck requires."""
 
 import json
 from base64 import b64encode
@@ -12,7 +12,7 @@ from tests.support.acp.client import Client
 from tests.support.acp.schema import GOING_ON, STOPS, Id, Json, Refused, outcome, script
 from tests.support.waiting import until
 
-# Turns: what acp-tck asks of prompts, of cancelling them, and of an editor's limits.
+# Turns: acp-tck's checks of prompts, of cancelling them, and of an editor's limits
 
 
 INVALID_PARAMS = -32602
@@ -67,7 +67,7 @@ async def test_a_cancelled_turn_ends_as_cancelled(client: Client, work: Path) ->
     await client.update("agent_message_chunk", since=since)
     await client.notify("session/cancel", {"sessionId": session})
     assert await outcome(under_way) == {"stopReason": "cancelled"}
-    # And the session is as good as before.
+    # And the session still works.
     assert await client.prompt(session, script({"text": "again"})) == {"stopReason": "end_turn"}
 
 
@@ -110,7 +110,7 @@ async def test_nothing_is_told_after_a_turn_was_cancelled(opening: Opening, work
 
 
 async def sensed(client: Client, work: Path, sense: str, block: Json) -> None:
-    """What is offered is taken, and what is not is refused in words."""
+    """The agent accepts what it offers, and refuses the rest with a message."""
     offered = client.received()[0].json["result"]["agentCapabilities"]["promptCapabilities"][sense]
     if offered:
         assert await taken(client, work, block) in STOPS
@@ -170,12 +170,12 @@ async def test_no_form_is_shown_by_an_editor_that_shows_none(client: Client, wor
     assert not [frame for frame in client.received() if frame.method.startswith("elicitation/")]
 
 
-# The frames themselves: what acp-tck asks of the pipes, of JSON-RPC and of errors.
+# The frames themselves: acp-tck's checks of the pipes, of JSON-RPC and of errors
 
 
 SECRET, ANSWER = "xyzzy-4711", "plugh-0815"
 METHOD_NOT_FOUND, INVALID_REQUEST, PARSE_ERROR, NOT_FOUND = -32601, -32600, -32700, -32002
-# Each is wrong in a way of its own.
+# Each is wrong in a different way.
 WRONG: tuple[tuple[str, Json], ...] = (
     ("session/nothing", {}),
     ("session/new", {}),

@@ -1,4 +1,4 @@
-"""Agents of Microsoft's Agent Framework use the tools of the platform's servers, and what they say is sent to it."""
+"""Tests agents of Microsoft's Agent Framework with the tools of the platform's servers, and their chat history."""
 
 import asyncio
 import sys
@@ -55,7 +55,7 @@ from tests.support.waiting import until
 
 
 class Scripted(FunctionInvocationLayer[Any], BaseChatClient[Any]):
-    """Calls these tools, all at once, and then says what they answered."""
+    """Calls these tools, all concurrently, and then repeats their answers."""
 
     def __init__(self, *tools: str) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ def platform() -> Iterator[LocalPlatform]:
 
 @pytest.fixture(autouse=True)
 async def nothing_is_left(platform: LocalPlatform) -> AsyncGenerator[None]:
-    # Asked once, the test's own connection is among those that are there before.
+    # One call first, so that the test's own connection is among the existing ones.
     platform.requests()
     tasks, connections = own_tasks(), own_connections(platform)
     yield

@@ -1,4 +1,4 @@
-"""Servers that the platform names, in the catalogue: found, called with their own tokens, kept in step."""
+"""Tests the platform's servers in the catalogue: found, called with their own tokens, kept up to date."""
 
 import json
 import time
@@ -141,7 +141,7 @@ async def test_each_server_gets_the_token_of_its_scope_and_each_scope_is_asked_f
 
 @dataclass(slots=True)
 class Mailroom:
-    """A tool server that says for whom the token of a call was made, and takes down every token it is shown."""
+    """A tool server that returns the audience of a call's token, and records every token that it gets."""
 
     url: str = ""
     people: list[str] = field(default_factory=list[str])

@@ -1,4 +1,4 @@
-"""The client against a real server: its names, what it sends of chats, and connections that are shared or closed."""
+"""Tests the client against a real server: its names, the chats that it sends, and shared or closed connections."""
 
 import asyncio
 import gc
@@ -48,7 +48,7 @@ from tests.support.agent365 import (
 from tests.support.serving import serve
 from tests.support.waiting import until
 
-# The client's names, and what is loaded for them.
+# The client's names, and the packages that they load
 
 
 SECONDS = 60
@@ -74,7 +74,7 @@ HEAVY = {
 
 
 def loaded(code: str) -> set[str]:
-    """The packages that are there after some code ran in a process of its own."""
+    """The loaded packages after some code ran in a process of its own."""
     told = f"{code}\nimport json, sys\nprint(json.dumps(sorted({{name.partition('.')[0] for name in sys.modules}})))"
     run = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, timeout=SECONDS, check=True)
     return set(json.loads(run.stdout))
@@ -85,7 +85,7 @@ def test_each_name_that_is_offered_is_there(name: str) -> None:
     found = getattr(frontdesk.agent365, name)
     assert found is not None
     assert name in dir(frontdesk.agent365)
-    # Functions and classes are called what they are offered as.
+    # Functions and classes have the names under which they are offered.
     assert getattr(found, "__name__", name) == name
 
 
@@ -147,7 +147,7 @@ async def test_the_local_platform_sees_who_asks_and_not_who_chats() -> None:
         assert [(seen["method"], seen["agentId"]) for seen in platform.requests()] == [("GET", ENTRA), ("POST", None)]
 
 
-# What was said, sent to a real server: what goes out, and what each answer comes to.
+# Chats sent to a real server: the request, and the result of each answer
 
 
 MESSAGES = [
@@ -296,14 +296,14 @@ async def test_nothing_that_was_said_is_logged(caplog: pytest.LogCaptureFixture)
     assert "What is new" not in caplog.text
 
 
-# One client for many: nothing of one who asks reaches another, and no connection is left behind.
+# One client for many callers: no data of one reaches another, and no connection stays open
 
 
 MANY = 50
 
 
 class Mirror(Gateway):
-    """Lists one server, named after the token that asks."""
+    """Lists one server, named after the caller's token."""
 
     @override
     def answer_to(self, asked: GatewayCall) -> Answer:
@@ -311,7 +311,7 @@ class Mirror(Gateway):
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
-    """A platform in another thread, for whoever has no loop of its own to run one on."""
+    """A platform in another thread, for tests without an event loop of their own."""
     if scope["type"] == "http":
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b'[{"mcpServerName": "mail"}]'})
@@ -350,7 +350,7 @@ async def test_on_its_own_each_call_leaves_no_connection_behind() -> None:
             await service.list_tool_servers("app", "t")
         await until(lambda: gateway.open == 0)
     assert gateway.connections == 3
-    # What was left open would say so now, and a warning is an error.
+    # An open connection would be reported now, and a warning is an error.
     gc.collect()
 
 

@@ -1,4 +1,4 @@
-"""Which servers an agent has and with which tokens, asked of a real server that may fail."""
+"""Tests which servers an agent gets with which tokens, from a real server that may fail."""
 
 import asyncio
 import itertools
@@ -39,7 +39,7 @@ from tests.support.agent365 import HANG_UP, HOLD, Answer, Gateway, chatting, hea
 from tests.support.serving import listen
 from tests.support.waiting import until
 
-# Which servers an agent has, asked of a real server: what is sent, and what each answer comes to.
+# The servers of an agent, from a real server: the request, and the result of each answer
 
 
 TOKEN = jwt(appid="application", azp="other")
@@ -203,7 +203,7 @@ async def test_while_developing_the_platform_is_not_asked() -> None:
     assert gateway.connections == 0
 
 
-# Servers with their tokens, as an agent gets them; and where no token may ever show.
+# Servers with their tokens, as an agent gets them; and places where a token must never appear
 
 
 SHARED = "ea9ffc3e-8a23-4a7d-836d-234d7c7565c1/.default"
@@ -216,7 +216,7 @@ SECONDS = 20
 
 @dataclass
 class Exchange:
-    """Gives tokens that say what they are for; an event, where there is one, has to come first."""
+    """Gives tokens that name their purpose; an event, if there is one, has to come first."""
 
     after: asyncio.Event | None = None
     token: str | None = "token-of-"
@@ -368,7 +368,7 @@ async def test_a_refusal_is_still_told_in_its_words_around_the_token() -> None:
             await tokens_listed(gateway, None)
 
 
-# A platform that is away, slow, endless or rude, and how long anybody waits for it.
+# A platform that is down, slow, endless or broken, and how long the client waits for it
 
 
 SHORT = 0.1
@@ -378,7 +378,7 @@ DRIBBLE = [head(transfer_encoding="chunked"), *itertools.repeat(b"1\r\n \r\n", 1
 
 @dataclass
 class Waits:
-    """What was waited before trying again; meanwhile something may happen."""
+    """The waits before retries; something may happen during them."""
 
     waited: list[float] = field(default_factory=list[float])
     meanwhile: Callable[[], Awaitable[object]] | None = None
@@ -392,7 +392,7 @@ class Waits:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
-    """Waits that are noted instead of kept."""
+    """Waits that are recorded and skipped."""
     noted = Waits()
     monkeypatch.setattr(http_requests, "asyncio", SimpleNamespace(sleep=noted))
     return noted

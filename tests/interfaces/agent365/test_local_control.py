@@ -1,4 +1,4 @@
-"""How the local platform is run, reloaded, watched and broken on purpose."""
+"""Tests how the local platform is run, reloaded, watched, and made to fail on purpose."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from tests.requirements import shows
 from tests.support.agent365 import APP, LocalPlatform, local_platform
 from tests.support.desk import START_SECONDS, STOP_SECONDS, clean_environment, frontdesk_here
 
-# `frontdesk platform serve` as it is run: where it is open, what to set, and one line for each request.
+# `frontdesk platform serve`: its addresses, the settings that it prints, and one line for each request
 
 
 MANIFEST = {"mcpServers": [{"mcpServerName": "Mail", "tools": [{"name": "send", "responseTemplate": "sent"}]}]}
@@ -27,7 +27,7 @@ MANIFEST = {"mcpServers": [{"mcpServerName": "Mail", "tools": [{"name": "send", 
 
 @dataclass(slots=True)
 class Running:
-    """The command while it runs, and what it has written once it has ended."""
+    """The running command, and its output once it has ended."""
 
     said: list[str]
     url: str = ""
@@ -63,7 +63,7 @@ def test_the_command_says_where_it_is_open_what_to_set_and_who_asks(tmp_path: Pa
     below = tmp_path / "agent"
     below.mkdir()
     (tmp_path / "ToolingManifest.json").write_text(json.dumps(MANIFEST))
-    # Nothing of the installation is read, so what is wrong with its settings does not matter.
+    # It reads nothing of the installation, so wrong settings there do not matter.
     with serving(below, FRONTDESK_PORT="nonsense", FRONTDESK_DATA=str(tmp_path / "data")) as running:
         assert re.fullmatch(r"export MCP_PLATFORM_ENDPOINT=http://127\.0\.0\.1:\d+", running.said[3])
         form = {"grant_type": "client_credentials", "client_id": "app", "scope": "api://mail/.default"}
@@ -113,7 +113,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     assert "choose another port (--port)" in done.stderr
 
 
-# What is changed on disk is served with the next request; what cannot be read changes nothing.
+# A changed file applies from the next request; an unreadable one changes nothing
 
 
 def manifest(*names: str) -> dict[str, object]:
@@ -180,7 +180,7 @@ def test_a_state_outlives_a_change_of_the_manifest() -> None:
         assert platform.call("House", "door")["content"][0]["text"] == "2"
 
 
-# Whoever tests an agent sees who asked for what, reads the chats, and breaks things on purpose.
+# A person who tests an agent sees the requests and their senders, reads the chats, and injects failures
 
 
 CONTROL_MANIFEST = {

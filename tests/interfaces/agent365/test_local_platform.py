@@ -1,4 +1,4 @@
-"""The local platform: discovery, tokens and tool servers, whatever is sent to it."""
+"""Tests the local platform: discovery, tokens and tool servers, with any input."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ from tests.requirements import shows
 from tests.support.agent365 import SECONDS, LocalPlatform, local_platform
 from tests.support.wire import call_upstream
 
-# The local platform names the servers of its manifest, to those whose token is good for it.
+# Discovery: the servers of the manifest, for callers with a valid token
 
 
 MAIL = {"mcpServerName": "Mail", "publisher": "Contoso", "tools": [{"name": "send", "description": "Sends."}]}
@@ -153,7 +153,7 @@ def test_where_tokens_must_be_signed_only_those_of_this_platform_are_taken() -> 
         assert platform.discover(platform.headers("other")).json()["check"] == "audience"
 
 
-# The local platform hands out tokens, by the grants that agents use, and takes them at its own endpoints.
+# Tokens: the grants that agents use, and the checks at the platform's own endpoints
 
 
 TOKENS_MANIFEST = {"mcpServers": [{"mcpServerName": "Mail"}, {"mcpServerName": "Own", "audience": "api://own"}]}
@@ -263,7 +263,7 @@ def test_what_is_no_form_is_refused(tokens_platform: LocalPlatform, body: bytes)
     assert tokens_platform.http.post(f"{tokens_platform.url}/oauth2/v2.0/token", content=body).status_code == 400
 
 
-# The tool servers of the local platform are real MCP servers, whose tools answer as the manifest says.
+# Tool servers: real MCP servers, whose tools answer as the manifest says
 
 
 SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}, "count": {"type": "integer"}}, "required": ["to"]}
@@ -481,7 +481,7 @@ def test_the_state_of_a_server_is_each_agents_own() -> None:
         assert (knocked["isError"], knocked["content"][0]["text"]) == (True, "nobody home")
 
 
-# The local platform takes whatever is thrown at it, and answers this machine alone.
+# Any input: the platform survives it, and answers this machine only
 
 
 HOSTILE_TOOLS = [{"name": "send", "description": "Sends.", "responseTemplate": "sent to {{to}}"}]

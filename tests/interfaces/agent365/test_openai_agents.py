@@ -1,4 +1,4 @@
-"""Agents of OpenAI Agents use the tools of the platform's servers, and what they say is sent to it."""
+"""Tests agents of OpenAI Agents with the tools of the platform's servers, and their chat history."""
 
 import asyncio
 import json
@@ -64,7 +64,7 @@ SHARED_SCOPE = "ea9ffc3e-8a23-4a7d-836d-234d7c7565c1/.default"
 
 
 class Scripted(Model):
-    """Calls these tools, all at once, and then says what they answered."""
+    """Calls these tools, all concurrently, and then repeats their answers."""
 
     def __init__(self, *tools: str) -> None:
         self._tools = tools
@@ -114,7 +114,7 @@ def platform() -> Iterator[LocalPlatform]:
 
 @pytest.fixture(autouse=True)
 async def nothing_is_left(platform: LocalPlatform) -> AsyncGenerator[None]:
-    # Asked once, the test's own connection is among those that are there before.
+    # One call first, so that the test's own connection is among the existing ones.
     platform.requests()
     tasks, connections = own_tasks(), own_connections(platform)
     yield
@@ -364,7 +364,7 @@ async def test_what_was_said_in_a_session_is_sent_without_calls_of_tools(
 
 
 class Plain:
-    """A session as older ones are: nothing to wait for."""
+    """A session of the older kind: nothing to await."""
 
     def get_items(self, limit: int | None = None) -> list[Any]:
         items = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
@@ -395,7 +395,7 @@ async def test_a_session_that_fails_is_told_in_the_result_and_nothing_is_sent(
 
 
 class Rude:
-    """A message that cannot be looked at."""
+    """A message that raises when it is read."""
 
     @property
     def role(self) -> str:

@@ -1,4 +1,4 @@
-"""`frontdesk platform lint` and `verify`, as somebody runs them beside a manifest."""
+"""Tests `frontdesk platform lint` and `verify` beside a manifest."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from tests.support.serving import address_of, listen
 from tests.support.tool_servers import SCHEMA, open_tool_server, tool
 
 Done = subprocess.CompletedProcess[str]
-# Nothing is there; a token must not leave this machine either.
+# Nothing listens there; a token must not leave this machine either.
 NOWHERE = {"MCP_PLATFORM_ENDPOINT": "http://127.0.0.1:9"}
 
 

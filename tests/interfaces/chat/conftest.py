@@ -1,4 +1,4 @@
-"""An agent to chat with, and the person at this machine."""
+"""Fixtures: an agent to chat with, and the person at this machine."""
 
 from collections.abc import AsyncGenerator
 
@@ -17,7 +17,7 @@ async def agent(app: App) -> str:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages that have to wait behind another are answered soon."""
+    """Messages that wait behind another get their answer soon."""
     monkeypatch.setattr("frontdesk.agents.chat.replies.BEGIN_SECONDS", 0.05)
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong, how that is told, and what the journal says of it."""
+"""Tests errors of chats: their messages, and their rows in the journal."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -186,7 +186,7 @@ asked = st.tuples(
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, str, bytes], Answer]]:
-    """Asks a server of its own, from outside its event loop."""
+    """Sends requests to a server of its own, from outside its event loop."""
     opened = open_app(settings_with(FRONTDESK_DATA=tmp_path_factory.mktemp("fuzz") / "data"))
     headers = {"content-type": "application/json"}
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as app:
@@ -208,7 +208,7 @@ def test_no_body_leads_to_a_failure(ask: Callable[[str, str, bytes], Answer], re
 
 
 class Moody(ChatSessionStore):
-    """Cannot forget, the first time."""
+    """Fails to forget, the first time."""
 
     failed = False
 

@@ -1,4 +1,4 @@
-"""Whose session it is, tools that need the person, and the app of the guide."""
+"""Tests who owns a session, tools that need the person, and the app of the guide."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -25,14 +25,14 @@ from tests.support.chat import SECONDS, Event, Person, key, kinds, script, someb
 from tests.support.issuer import open_issuer
 from tests.support.upstreams import open_token_server
 
-# Whose session it is: what a person may do, with their own alone.
+# Who owns a session: a person may use their own sessions only
 
 
 LONG = script({"text": "word " * 400, "chunk_delay": 0.01})
 NOBODYS = "0" * 32
 
 
-# How each route is asked about a session, by somebody who names an agent where one is needed.
+# A request to each route about a session, from a caller who names an agent if one is needed.
 ROUTES: dict[str, Callable[[Person, str, str], Awaitable[httpx2.Response]]] = {
     "show": lambda person, session, _agent: person.get("/sessions", sessionId=session),
     "delete": lambda person, session, _agent: person.delete("/sessions", sessionId=session),
@@ -175,7 +175,7 @@ async def test_a_session_that_ran_out_can_be_had_back_for_a_month(app: App, loca
     assert (await local.post("/sessions/restore", sessionId=session, agentId=agent)).status_code == 404
 
 
-# The app of the guide: one agent, a key for each of two people.
+# The app of the guide: one agent, a key for each of two people
 
 
 SECRET = "Ann's vault opens at noon"
@@ -186,7 +186,7 @@ def call(tool: str, **args: str) -> dict[str, object]:
 
 
 async def hear(person: Person, session: str, *steps: dict[str, object]) -> str:
-    """Everything that a reply tells."""
+    """All texts of a reply."""
     await person.say(session, script(*steps, {"text": "done"}))
     return str(await person.listen(session))
 
@@ -227,7 +227,7 @@ async def test_one_persons_words_reach_no_other_through_an_agent_they_share(app:
             await asks
 
 
-# Tools that need the person: their word, or their token.
+# Tools that need the person: their approval, or their token
 
 
 @shows("CHAT-APPROVE")

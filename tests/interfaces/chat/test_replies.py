@@ -1,4 +1,4 @@
-"""When a message is taken, and replies as streams tell them."""
+"""Tests when a message is accepted, and replies as streams send them."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from tests.support.chat import (
     text_of,
 )
 
-# When a message is taken: its turn began and the words are kept, or it waits, or it is refused.
+# When a message is accepted: its turn has begun and the text is stored, or it waits, or it is refused
 
 
 LONG = script({"text": "word " * 400, "chunk_delay": 0.01})
@@ -93,7 +93,7 @@ async def test_what_the_host_refuses_is_the_answer_and_no_later_stream_tells_it(
     assert await said(local, session) == [LONG]
 
 
-# Replies as streams tell them: in order, to everybody who listens, to their end or until they are cancelled.
+# Replies as streams: in order, to all listeners, to their end or until they are cancelled
 
 
 @shows("CHAT-STREAM")

@@ -1,1 +1,1 @@
-"""The interfaces of the memory capability."""
+"""Tests the interfaces of the memory capability."""

@@ -1,4 +1,4 @@
-"""A person's tasks and memories kept by a built-in agent and by commands, and agents that due tasks wake."""
+"""Tests a person's tasks and memories from a built-in agent and commands, and agents that due tasks wake."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -26,7 +26,7 @@ from tests.requirements import shows
 from tests.support.desk import frontdesk_here
 from tests.support.postgres import Ready
 
-# A built-in agent that keeps the tasks and memories of the person it works for.
+# A built-in agent that keeps the tasks and memories of the person it works for
 
 
 SECONDS = 60
@@ -40,7 +40,7 @@ async def installation(settings: Settings) -> AsyncGenerator[App]:
 
 
 async def told(installation: App, agent: str, caller: Caller, tool: str, **arguments: Any) -> ToolReturn:
-    """What a tool says to the agent, when somebody has it call the tool."""
+    """The result of a tool for the agent, when a person makes it call the tool."""
     script = f"@@{json.dumps([{'tool': tool, 'args': arguments}, {'text': 'done'}])}@@"
     with anyio.fail_after(SECONDS):
         prompt = Prompt(agent, caller, script)
@@ -83,7 +83,7 @@ async def test_it_has_the_tools_only_for_a_person_who_is_known(installation: App
     assert said.status is ToolStatus.UNKNOWN
 
 
-# A task that is due wakes the agent it is assigned to: memory and scheduler, as the app joins them.
+# A due task wakes its agent: memory and scheduler, as the app connects them
 
 
 ANN_SCOPE = PersonScope("ann")
@@ -92,7 +92,7 @@ INSTALLATION = Caller("test", local=True, any_agent=True)
 
 
 async def _planned(app: App) -> list[tuple[str, str | None, str, ScheduleState]]:
-    """For which agent and person what is planned, and how that stands."""
+    """The agent, person and state of each scheduled prompt."""
     listed = await app.schedules.queries.list(INSTALLATION, ListSchedules(include_cancelled=True))
     return [(one.what.agent_id, one.what.user_id, one.what.prompt, one.state) for one in listed.schedules]
 
@@ -145,7 +145,7 @@ async def test_what_is_deleted_or_closed_by_its_subtasks_wakes_nobody_any_more(a
     assert {state for *_, state in await _planned(app)} == {ScheduleState.CANCELLED}
 
 
-# What somebody keeps for a person with `frontdesk tasks` and `frontdesk memory`, run in process.
+# `frontdesk tasks` and `frontdesk memory` for a person, run in process
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Shell:
     data: Path
 
     def __call__(self, *arguments: str) -> str:
-        """What it prints when it does as it is told."""
+        """Its output when it succeeds."""
         done = frontdesk_here(*arguments, data=self.data)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

@@ -1,4 +1,4 @@
-"""What the reference's tools do wrong (contract, section 9), row by row, done right through a real MCP client."""
+"""Tests the known defects of the reference's tools (contract, section 9), row by row, with a real MCP client."""
 
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ async def desk(
 
 @pytest.fixture
 def person(request: pytest.FixtureRequest) -> str:
-    """Somebody of whom nothing is kept yet."""
+    """A person without any records yet."""
     return request.node.name[:100]
 
 

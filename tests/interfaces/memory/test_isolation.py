@@ -1,4 +1,4 @@
-"""Every tool and every route of the memory capability, walked by everybody who must not see what is Ann's."""
+"""Tests every tool and route of the memory capability with every caller who must not see Ann's records."""
 
 import base64
 import json
@@ -21,9 +21,9 @@ from tests.support.issuer import Issuer, open_issuer
 from tests.support.wire import MODERN, Era, call
 
 ANN, BEN = PersonScope("ann"), PersonScope("ben")
-# Stands in everything that is Ann's, and so tells whose an answer is.
+# Part of all of Ann's records, so that an answer shows its owner.
 MARK = "Marmalade"
-# What it is looked for by, which the searcher says themselves.
+# The search text, which the callers send themselves.
 WORD = "quince"
 HERS = f"{MARK} of {WORD}"
 AUDIENCE = "frontdesk"
@@ -34,7 +34,7 @@ ENTRY = {"start_at": f"{DAY}T12:00:00Z", "end_at": f"{DAY}T13:00:00Z"}
 
 @dataclass(frozen=True, slots=True)
 class Hers:
-    """Ids of what Ann has, by the names that routes and tools have for them."""
+    """Ids of Ann's records, by the names that routes and tools have for them."""
 
     ids: Mapping[str, str]
 
@@ -44,7 +44,7 @@ class Hers:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """An open desk, its client, and what each of those who come shows."""
+    """An open server, its client, and the credential of each caller."""
 
     app: App
     client: httpx2.AsyncClient
@@ -55,7 +55,7 @@ class Installation:
         return (await self.app.identity.create_key(name="", agent_id=None, user_id=user, scopes=scopes))[1]
 
     async def strangers(self) -> Mapping[str, str | None]:
-        """Who shows nothing, or something that does not hold."""
+        """A caller with no credential, or with an invalid one."""
         key, revoked = await self.app.identity.create_key(name="old", agent_id=None, user_id="ann")
         await self.app.identity.revoke_key(key.id)
         claims = self.issuer.claims(sub="ann", aud=AUDIENCE)
@@ -98,7 +98,7 @@ async def _client(app: App) -> AsyncGenerator[httpx2.AsyncClient]:
 
 
 async def _furnish(app: App) -> Hers:
-    """One of everything, each with Ann's mark in it."""
+    """One record of everything, each with Ann's mark in it."""
     services = app.memory
     category = await services.categories.create(ANN, {"name": f"{HERS} jars"})
     task = await services.tasks.create(ANN, {"title": f"Cook {HERS}", "category": category.id, "tags": [HERS]})
@@ -118,7 +118,7 @@ async def _furnish(app: App) -> Hers:
 
 
 def _tools(hers: Hers) -> Mapping[str, Mapping[str, object]]:
-    """What each tool is asked: for what is Ann's, where it asks for something."""
+    """The arguments of each tool: Ann's ids, if it takes any."""
     task, memory, ai_task = hers.ids["task_id"], hers.ids["memory_id"], hers.ids["ai_task_id"]
     activity, category = hers.ids["activity_id"], hers.ids["category_id"]
     everything: Mapping[str, Mapping[str, object]] = {
@@ -171,7 +171,7 @@ def _tools(hers: Hers) -> Mapping[str, Mapping[str, object]]:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One way in, ready to be asked for; `needs` is what a key must carry."""
+    """One entry, ready to be called; `needs` is the scope that a key must have."""
 
     method: str
     path: str
@@ -203,7 +203,7 @@ ELSEWHERE = ("/agents/", "/v1/")
 
 
 async def _routes(installation: Installation) -> list[Route]:
-    """Every route of the capability, as the API describes itself."""
+    """Every route of the capability, from the API's own description."""
     described = (await installation.ask("GET", "/api/openapi.json", None)).json()
     return [
         _route(installation.hers, method.upper(), path, operation)
@@ -230,7 +230,7 @@ def _example(content: Mapping[str, Any]) -> object:
 
 
 def _filled(hers: Hers, value: Any) -> Any:
-    """With Ann's ids where the example has made-up ones."""
+    """With Ann's ids in place of the example's invented ones."""
     if isinstance(value, dict):
         said = cast("Mapping[str, Any]", value)
         return {name: hers.ids.get(name, _filled(hers, one)) for name, one in said.items()}
@@ -255,7 +255,7 @@ async def _use_all(installation: Installation, shown: str | None) -> AsyncGenera
 
 
 async def _kept(installation: Installation) -> object:
-    """All that is Ann's, as it stands."""
+    """All of Ann's records in their present state."""
     return (await installation.app.memory.people.export(ANN))["records"]
 
 
@@ -308,7 +308,7 @@ async def test_somebody_else_finds_nothing_of_hers_and_changes_nothing(installat
 
 
 async def test_she_herself_is_shown_what_is_hers_by_the_same_requests(installation: Installation) -> None:
-    """The control: were nothing ever shown to anybody, the tests above would see nothing wrong."""
+    """The control: if the server never showed anything to anybody, the tests above would find nothing wrong."""
     shown = installation.issuer.token(sub="ann", aud=AUDIENCE)
     for route in await _routes(installation):
         if route.method == "GET":

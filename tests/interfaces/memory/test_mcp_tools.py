@@ -1,4 +1,4 @@
-"""One day of a person, through every tool at `/mcp/memory`, by a real MCP client of each era, on both databases."""
+"""Tests one day of a person, with every tool at `/mcp/memory`, by real MCP clients of both eras, on both databases."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -200,7 +200,7 @@ async def the_work(desk: Desk, ask: Asking, person: str) -> None:
 
 
 async def given_work(desk: Desk, person: str, objective: str) -> str:
-    """The id of a piece of work for the agent `clerk`; agents are given it by people, over HTTP."""
+    """The id of a piece of work for the agent `clerk`; people give agents their work over HTTP."""
     scope = PersonScope(person)
     task = await desk.app.memory.tasks.create(scope, {"title": objective})
     fields: dict[str, Any] = {

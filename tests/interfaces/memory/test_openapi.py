@@ -1,4 +1,4 @@
-"""Schemathesis, run as a program against a desk: whatever it sends, the description must have told the answer."""
+"""Runs Schemathesis as a program against a server: the description must cover every answer to its requests."""
 
 import json
 import re
@@ -24,12 +24,12 @@ from tests.support.desk import Desk, frontdesk_here, open_desk
 from tests.support.memory import speaking
 
 PROGRAM = Path(sys.executable).with_name("schemathesis")
-# Far more than it takes, for a machine that is busy with other things.
+# Far longer than it takes, for a machine with other load.
 SECONDS = 300
-# Of each kind so many, so that some are left when others were deleted.
+# This many of each kind, so that some are left when others were deleted.
 PLANTED = 20
-# What is told is checked, and not whether a rule could have been told in the schema: a day that is none is refused
-# though it is a text, and null or 1 are taken for what is left out and for true.
+# It checks the described answers, not whether the schema could describe a rule: an impossible day is refused though
+# it is a text, and null and 1 are accepted for a missing value and for true.
 LEFT_OUT = "negative_data_rejection,positive_data_acceptance"
 DAYS = ("2026-01-05", "2026-01-05T10:30:00+01:00", "2027-03-28T02:30", "0001-01-01", "9999-12-31", "2026-13-01")
 WORDS: Mapping[str, Sequence[str]] = {
@@ -38,7 +38,7 @@ WORDS: Mapping[str, Sequence[str]] = {
     "words": ("alpha", "beta task", "Memory 1"),
     "agents": ("agent-1", "agent-2"),
 }
-# Which fields are often given a value that makes sense there.
+# Fields that often get a value that makes sense there.
 BOUND: Mapping[str, Mapping[str, str]] = {
     "path": {
         "task_id": "tasks",
@@ -80,7 +80,7 @@ BOUND: Mapping[str, Mapping[str, str]] = {
 
 
 def run(desk: Desk, key: str, folder: Path, *arguments: str, seconds: int = SECONDS) -> str:
-    """What it says at the end; it has found nothing, or this fails with what it found."""
+    """Its final output; fails with its findings if there are any."""
     config = folder / "schemathesis.toml"
     config.write_text("\n".join(_config(planted(desk, key))))
     done = subprocess.run(
@@ -142,15 +142,15 @@ def _config(records: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 STATUSES = {"400", "401", "403", "404", "408", "409", "413", "429", "503"}
 JSON = "application/json"
-# Other capabilities, what erases everything, and two lists that are asked for in the same words as a third.
+# Other capabilities, the route that erases everything, and two lists with the same parameters as a third.
 NOT_NOW = r"^/(agents|v1|user/data|user/api-keys|timeline-items/(highlights|memories))"
-# What is streamed has no end, and a server of tools is somewhere else.
+# A stream has no end, and an MCP server is somewhere else.
 NEVER = r"^/(agents/stream|user/data|v1/tools/(servers|refresh))"
 
 
 @contextmanager
 def served(data: Path, **settings: str) -> Generator[tuple[Desk, str, str]]:
-    """A desk that lets nobody in without a key, and the keys of two people."""
+    """A server that requires a key, and the keys of two people."""
     with open_desk(data, FRONTDESK_EMBEDDINGS="off", FRONTDESK_REQUIRE_AUTH="true", **settings) as desk:
         ada, bob = [
             re.findall(
@@ -183,7 +183,7 @@ async def described(app: App) -> dict[str, Any]:
 
 
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Those of the memory capability, by method and path."""
+    """The operations of the memory capability, by method and path."""
     for path, methods in document["paths"].items():
         if not path.startswith(("/agents/", "/v1/", "/user/api-keys")):
             yield from ((f"{method.upper()} {path}", told) for method, told in methods.items())
@@ -213,7 +213,7 @@ async def test_every_example_fits_its_schema(app: App) -> None:
 
 
 def examples(told: dict[str, Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """What is sent and what is answered by example, each with its schema."""
+    """The examples of requests and answers, each with its schema."""
     for one in (*told["responses"].values(), told.get("requestBody", {})):
         content = one.get("content", {}).get(JSON, {})
         if "example" in content:

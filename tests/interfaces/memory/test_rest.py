@@ -1,4 +1,4 @@
-"""The memory API over HTTP: tasks, time, memories, the timeline and the work queue, and who gets in."""
+"""Tests the memory API over HTTP: tasks, time, memories, the timeline and the work queue, and access to it."""
 
 import re
 from collections.abc import AsyncGenerator, Iterator
@@ -17,7 +17,7 @@ from tests.requirements import shows
 from tests.support.chat import key
 from tests.support.memory import Rest, speaking
 
-# Tasks and time over HTTP, to the letter of the contract.
+# Tasks and time over HTTP, exactly by the contract
 
 
 TASK_OBJECT = {
@@ -183,7 +183,7 @@ async def made_wrong(rest: Rest, **content: Any) -> Any:
     return await rest.post("/tasks", {"content": {"title": "x", **content}}, 400)
 
 
-# Memories, activities, the timeline, categories and the work queue over HTTP.
+# Memories, activities, the timeline, categories and the work queue over HTTP
 
 
 @pytest.fixture
@@ -397,12 +397,12 @@ async def test_a_person_says_where_they_live_counts_takes_and_erases_everything(
     assert erased["erased"]["tasks"] == 1
 
 
-# Who gets in at the routes of the memory capability, and who is told what they lack.
+# Access to the routes of the memory capability, and messages about missing scopes
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A route as the description tells it: what it needs, and an address that fits it."""
+    """A route as the description has it: the scope that it needs, and a matching address."""
 
     method: str
     path: str
@@ -415,7 +415,7 @@ async def routes(asgi: ASGIApp, token: str) -> list[Route]:
 
 
 def _routes(document: dict[str, Any]) -> Iterator[Route]:
-    """Those of the memory capability, which are the ones that need a scope of it, and the look at one's settings."""
+    """The routes of the memory capability: those that need one of its scopes, and the one for a person's settings."""
     for path, methods in document["paths"].items():
         for method, told in methods.items():
             needed = tuple(scope for scheme in told["security"] for scopes in scheme.values() for scope in scopes)

@@ -1,4 +1,4 @@
-"""Sessions of the older era: many people at once, and an attacker with a session's id."""
+"""Tests sessions of the older era: many people at the same time, and an attacker with a session's id."""
 
 import json
 import random
@@ -29,11 +29,11 @@ from tests.support.memory import Desk, open_memory
 from tests.support.postgres import Postgres, Ready
 from tests.support.wire import ERAS, Answer, Era, call, send
 
-# An attacker at sessions of the older era: whatever was done in one before, its id alone answers nobody wrongly.
+# An attacker with a session's id: whatever happened in the session before, the id alone gives no wrong answer
 
 
 ADDRESSES = ("/mcp/memory", "/api/mcp", "/mcp/memory/api/mcp")
-# Without the header a revision is taken that goes by the SDK; with it, a plain call does without.
+# Without the header a revision applies that the SDK handles; with it, a plain call bypasses the SDK.
 REVISIONS: tuple[dict[str, str], ...] = ({}, {"mcp-protocol-version": "2025-06-18"})
 PEOPLE = ("ann", "bob", "cleo")
 SESSIONS, STEPS, RACES = 36, 6, 5
@@ -43,7 +43,7 @@ OPENING = {
     "clientInfo": {"name": "zflow-http-client", "version": "1.0.0"},
 }
 STALE = "zm_revoked"
-# What is left for somebody who is not signed in, or any more; JSON leaves out what is not defined.
+# The token arguments of a person who is not signed in, or no longer; JSON leaves out undefined values.
 NO_TOKENS: tuple[dict[str, Any], ...] = (
     *({"access_token": text} for text in (STALE, "", "Bearer ", None, 7)),
     {},
@@ -77,14 +77,14 @@ class Replicas:
         return await self.ask("tools/call", {"name": tool, "arguments": arguments}, **shown)
 
     async def leave(self, session: str, person: str, token_beside: str | None = None) -> bool:
-        """Leave a person's token in a session, perhaps by a call that carries one; whether that went well."""
+        """Leave a person's token in a session, perhaps by a call that carries one; gives whether that succeeded."""
         given = {"access_token": self.keys[person]}
         beside = {} if token_beside is None else {"x_user_auth_token": token_beside}
         answer = await self.use("set_access_token", given, mcp_session_id=session, **beside)
         return answer.status == 200 and "result" in answer.json and not answer.json["result"].get("isError", False)
 
     async def whose(self, session: str, **shown: str) -> str | None:
-        """Whose tasks are shown; None where the call is refused."""
+        """The owner of the shown tasks; None if the call is refused."""
         answer = await self.use("search_tasks", {}, mcp_session_id=session, **shown)
         found = [person for person in PEOPLE if f"task of {person}" in answer.body.decode()]
         assert len(found) <= 1, answer.body
@@ -118,7 +118,7 @@ async def replicas(
 
 @dataclass(slots=True)
 class Known:
-    """What must hold of a session by what was done in it: whose it is, and whether it acts for anybody by itself."""
+    """The expected state of a session after earlier steps: its owner, and whether it acts for anybody by itself."""
 
     owner: str | None = None
     token: str | None = None
@@ -136,7 +136,7 @@ class Known:
 
 
 async def step(replicas: Replicas, session: str, known: Known) -> str:
-    """Do something at random, and check what comes of it; gives what was done."""
+    """Take a random step, and check the result; gives the step."""
     person, other = replicas.chance.sample(PEOPLE, 2)
     key, bearer = replicas.keys[person], f"Bearer {replicas.keys[person]}"
     done = replicas.chance.choice(
@@ -192,7 +192,7 @@ async def test_of_two_calls_at_once_neither_leaves_the_session_to_the_other(repl
     for number in range(RACES):
         sessions = [await replicas.open_session() for _ in range(2)]
         async with anyio.create_task_group() as group:
-            # In the one two people leave their tokens, in the other a token comes with a call meanwhile.
+            # In one session two people leave their tokens; in the other a token comes with a call meanwhile.
             for person in ("ann", "bob"):
                 group.start_soon(replicas.leave, sessions[0], person)
             group.start_soon(replicas.leave, sessions[1], "ann")
@@ -264,7 +264,7 @@ async def test_what_was_seen_in_a_session_is_known_for_as_long_as_it_can_be_used
     assert await replicas.rows() == before, "who proves nothing has nothing written down"
 
 
-# Many people at once through one server, with their tokens renewed in the middle: no answer crosses.
+# Many people through one server, with tokens renewed in the middle: no answer reaches another person
 
 
 CROWD_SIZE = 20
@@ -275,7 +275,7 @@ AUDIENCE = "frontdesk"
 
 
 class Person:
-    """Somebody with a token that is renewed now and then, and a word that stands in all that is theirs."""
+    """A person with a token that is sometimes renewed, and a word that is part of all their records."""
 
     def __init__(self, name: str, issuer: Issuer) -> None:
         self.name = name
@@ -317,7 +317,7 @@ async def test_twenty_people_with_fifty_calls_each_get_their_own_answers_alone(
 
 
 async def _storm(desk: DeskProcess, people: list[Person]) -> tuple[list[str], int]:
-    """Every answer that holds somebody else's word or lacks one's own, and how many there were."""
+    """Every answer that holds another person's word or lacks the caller's own, and the number of answers."""
     wrong: list[str] = []
     answers, eras, limit = 0, cycle(ERAS), anyio.CapacityLimiter(AT_ONCE)
     words = {who.word for who in people}
@@ -335,7 +335,7 @@ async def _storm(desk: DeskProcess, people: list[Person]) -> tuple[list[str], in
 
     async with httpx2.AsyncClient(timeout=SECONDS) as client:
         with anyio.fail_after(SECONDS):
-            # With the first token the issuer's keys are fetched, from this very process: while it is not busy yet.
+            # The first token makes the server fetch the issuer's keys from this same process: while it is not busy yet.
             await one(people[0], 0)
             async with anyio.create_task_group() as tasks:
                 for who in people[1:]:
@@ -348,7 +348,7 @@ async def _storm(desk: DeskProcess, people: list[Person]) -> tuple[list[str], in
 
 
 def _asked(who: Person, number: int) -> tuple[str, Mapping[str, object]]:
-    """Writes, then reads and writes by turns; every answer to a reader holds the person's own word."""
+    """Writes, then reads and writes by turns; every answer to a read holds the person's own word."""
     written = {"title": f"Task {number} of {who.word}", "tags": [who.word]}
     if number == 0 or number % 5 == 0:
         return "create_task", written

@@ -1,7 +1,7 @@
-"""zflow's MCP client as it speaks: the same routes, headers, bodies, priming and repeating, told from outside.
+"""Tests the server with an imitation of zflow's MCP client: the same routes, headers, bodies, priming and repetitions.
 
 It shares one session among all its users, remembers the last token that it left there, and reads the message of a
-JSON-RPC error, but nothing of an answer that is not 2xx."""
+JSON-RPC error, but ignores the body of an answer that is not 2xx."""
 
 import asyncio
 import json
@@ -39,9 +39,9 @@ OPENING = {
     "capabilities": {},
     "clientInfo": {"name": "zflow-http-client", "version": "1.0.0"},
 }
-# Its ids are the current milliseconds: calls of the same moment have the same.
+# Its ids are the current milliseconds: calls of the same moment have the same id.
 MOMENT = 1_763_512_345_678
-# What the fetch of Node adds to the headers that it is given.
+# The headers that Node's fetch adds to the given ones.
 OF_FETCH = {
     "connection": "keep-alive",
     "accept-language": "*",
@@ -51,16 +51,16 @@ OF_FETCH = {
 
 
 class Thrown(Exception):
-    """What the client throws, with its words."""
+    """The error that the client throws, with its message."""
 
 
 async def nothing() -> None:
-    """What happens between a call and its repetition, usually."""
+    """The usual steps between a call and its repetition."""
 
 
 @dataclass
 class Zflow:
-    """One client of one process. `sent` has the tool, or else the method, of each request that was made."""
+    """One client of one process. `sent` has the tool, or otherwise the method, of each request."""
 
     asgi: ASGIApp
     url: str
@@ -105,7 +105,7 @@ class Zflow:
         return answer.json["result"]
 
     async def call(self, name: str, arguments: dict[str, Any], user_auth: str | None = None) -> tuple[bool, str]:
-        """Whether a tool was called well, and its words; `user_auth` is the Authorization header of the user."""
+        """Whether a tool call succeeded, and its text; `user_auth` is the Authorization header of the user."""
         token = _extracted(user_auth)
         try:
             if token and token != self.last_access_token and name != "set_access_token":
@@ -209,7 +209,7 @@ def somebody() -> str:
 
 
 def header(person: str, **claims: object) -> str:
-    """The Authorization header of a person's browser, which the app hands on."""
+    """The Authorization header of a person's browser, which the app passes on."""
     return f"Bearer {token(person, **claims)}"
 
 

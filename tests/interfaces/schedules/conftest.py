@@ -1,4 +1,4 @@
-"""A running desk that delivers nothing by itself, agents with prompts to plan, and real MCP clients."""
+"""Fixtures: a running server that delivers nothing by itself, agents for prompts, and real MCP clients."""
 
 import json
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -19,22 +19,22 @@ from tests.support.chat import key
 from tests.support.desk import Desk, frontdesk, open_desk
 
 SECONDS = 60
-# The contract's examples are of a year that is over.
+# The contract's examples are of a past year.
 NEXT_YEAR = datetime.now(UTC).year + 1
 
 
-# What PromptYoSelf does not have marks its mistakes; its own tools tell theirs as any other answer.
+# The tools that PromptYoSelf does not have mark their errors; its own tools return them like any other answer.
 MARKED = frozenset({"pause", "resume", "update", "run_now", "history", "preview"})
 
 
 class Asking:
-    """A client of the MCP endpoint, and what each schedule tool answers it."""
+    """A client of the MCP endpoint, and the answer of each schedule tool."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
 
     async def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """The structured answer, which also stands there as text; an error is marked where the contract allows it."""
+        """The structured answer, which the text repeats; an error is marked where the contract allows it."""
         result = await self.client.call_tool(f"promptyoself_{tool}", arguments)
         told = result.structured_content
         assert told is not None
@@ -71,7 +71,7 @@ async def connected(
 
 @pytest.fixture(scope="package")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """Nothing runs before somebody asks for it, and one may plan by the second."""
+    """Nothing runs before a test requests it, and schedules may repeat every second."""
     data = tmp_path_factory.mktemp("schedule") / "data"
     with open_desk(data, FRONTDESK_WORKER="false", FRONTDESK_SCHEDULE_SHORTEST="1") as running:
         yield running
@@ -79,7 +79,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 @pytest.fixture(scope="package")
 def agent(desk: Desk) -> str:
-    """An agent that the host knows; not made by an event loop, which would stay for the tests that start their own."""
+    """An agent of the host; made without an event loop, which would stay for the tests that start their own."""
     return frontdesk("agents", "create", "Ada", data=desk.data).stdout.strip()
 
 
@@ -97,13 +97,13 @@ async def ask(request: pytest.FixtureRequest, desk: Desk, agent: str) -> AsyncGe
 
 
 async def created(desk: Desk, name: str) -> str:
-    """A new agent of a desk's host."""
+    """A new agent of a server's host."""
     async with open_app(settings_with(FRONTDESK_DATA=desk.data)) as app:
         return (await app.host.create(NewAgent(name))).id
 
 
 async def made_key(desk: Desk, user: str | None = None, *scopes: str, agent: str | None = None) -> str:
-    """A new key of a desk's."""
+    """A new key of a server."""
     async with open_app(settings_with(FRONTDESK_DATA=desk.data)) as app:
         return await key(app, user, *scopes, agent=agent)
 

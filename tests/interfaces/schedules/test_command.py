@@ -1,4 +1,4 @@
-"""`frontdesk schedule`: its changes are in the journal, and its mistakes are told in its own words."""
+"""Tests that the journal has the changes of `frontdesk schedule`, and that its errors use its own words."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every error of the PromptYoSelf contract, and any input without a failure."""
+"""Tests every error of the PromptYoSelf contract, and that no input makes a request fail."""
 
 import json
 import re
@@ -29,7 +29,7 @@ from tests.support.postgres import Postgres
 from tests.support.serving import serve
 from tests.support.wire import ERAS, Answer, Era, call, frames, send
 
-# Every error of the PromptYoSelf contract, for its cause, as the contract words it.
+# Every error of the PromptYoSelf contract, with its cause and the contract's wording
 
 
 LATER = f"{NEXT_YEAR}-12-25T10:00:00Z"
@@ -227,7 +227,7 @@ async def test_interval_is_looked_at_in_a_loop_alone(ask: Asking, stranger: str)
 
 @pytest.fixture(scope="module")
 def astray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """A desk whose Letta server is not there."""
+    """A server whose Letta server is down."""
     data = tmp_path_factory.mktemp("astray") / "data"
     with open_desk(data, LETTA_BASE_URL="http://127.0.0.1:1", LETTA_API_KEY="key", FRONTDESK_WORKER="false") as desk:
         yield desk
@@ -277,7 +277,7 @@ async def test_a_database_that_is_away_is_told_in_the_words_of_each_tool(
 
 @pytest.fixture(params=[400, 401, 409, 422, 500])
 def refusing(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A Letta server that takes no tool."""
+    """A Letta server that accepts no tool."""
 
     async def upsert(_: Request) -> JSONResponse:
         return JSONResponse({"detail": "Tool source is no function"}, request.param)
@@ -299,7 +299,7 @@ async def test_a_tool_that_letta_refuses_is_told_as_a_failed_upload(refusing: st
 
 @pytest.fixture
 async def away(tmp_path: Path, postgres: Postgres) -> Any:
-    """An installation whose database has hung up on it."""
+    """An installation whose database has closed its connections."""
     url = postgres.create_database()
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data", FRONTDESK_DATABASE_URL=url)
     async with open_app(settings) as app:
@@ -307,7 +307,7 @@ async def away(tmp_path: Path, postgres: Postgres) -> Any:
             yield app
 
 
-# Whatever the scheduler's endpoints are given: a mistake is told as one, and nothing fails.
+# Any input to the scheduler's endpoints: a mistake is reported as one, and nothing fails
 
 
 Send = Callable[[str, str, dict[str, str], bytes], Answer]
@@ -336,7 +336,7 @@ fuzzed = settings(
 
 @pytest.fixture(scope="module")
 def fuzz_ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Send]:
-    """Asks an installation of its own, from outside its event loop."""
+    """Sends requests to an installation of its own, from outside its event loop."""
     data = tmp_path_factory.mktemp("fuzz") / "data"
     opened = open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off"))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as app:

@@ -1,4 +1,4 @@
-"""Which agent a schedule is for, whose schedules one sees, and callers who name nobody."""
+"""Tests which agent a schedule is for, which schedules a caller sees, and callers who name nobody."""
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,7 +36,7 @@ from tests.support.chat import key
 from tests.support.desk import Desk, open_desk
 from tests.support.wire import MODERN, call, send
 
-# Which agent a schedule is for when the call names none.
+# The agent of a schedule when the call names none
 
 
 LATER = f"{NEXT_YEAR}-12-25T10:00:00Z"
@@ -157,7 +157,7 @@ async def test_ones_own_default_beats_the_environment_and_is_nobody_elses(by_env
 
 @shows("SCHEDULE-OWN")
 async def test_everybodys_default_is_set_by_the_operator_alone(desk: Desk, agent: str, by_environment: Desk) -> None:
-    # Where there are keys, nobody is the operator for naming nobody.
+    # Once there are keys, a caller is not the operator just because it names nobody.
     proof = await made_key(by_environment, agent="agent-1")
     async with connected(by_environment, proof=proof) as of_agent, connected(desk, agent="agent-2") as named:
         for client in (of_agent, named):
@@ -171,20 +171,20 @@ async def test_everybodys_default_is_set_by_the_operator_alone(desk: Desk, agent
 
 
 async def refused(ask: Asking, tool: str, **arguments: Any) -> str:
-    """What the endpoint says to a caller without the right."""
+    """The message of the endpoint to a caller without the right."""
     with pytest.raises(MCPError) as error:
         await ask.client.call_tool(f"promptyoself_{tool}", arguments)
     assert error.value.code == -32011
     return str(error.value)
 
 
-# Whoever names nobody: the operator on a machine where nobody has to prove anything, and elsewhere nobody at all.
+# Callers who name nobody: the operator on a machine without keys, and nobody at all elsewhere
 
 
 SECRET = "the-words-of-ann"
 ISSUER = Issuer(issuer="https://login.example.com", audience=("https://desk.example.com/mcp",))
 CLIENT = OAuthClient(client_id="notes", redirect_uris=("http://localhost:3000/callback",))
-# What is set up: settings, and whether somebody has made a key.
+# The configuration: settings, and whether somebody has made a key.
 SET_UP: dict[str, tuple[dict[str, Any], bool]] = {
     "keys exist": ({}, True),
     "authentication is required": ({"require_auth": True}, False),
@@ -194,20 +194,20 @@ SET_UP: dict[str, tuple[dict[str, Any], bool]] = {
     "the header is not read": ({"enable_agent_id_header": False}, False),
 }
 NAMED = {"x-agent-id": "agent-evil"}
-# What these requests say of their caller; `none` is how clients say that they are nobody.
+# The identity in these requests; `none` is how clients say that they are nobody.
 NOBODY_SAID: dict[str, dict[str, str]] = {"keys exist": {"x-agent-id": "none"}, "the header is not read": NAMED}
 
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """A schedule of somebody's with a run that waits, and all that can be done to them."""
+    """A person's schedule with a waiting run, and all operations on them."""
 
     number: int
     run: str
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Everything that any of the tools takes, but no agent."""
+        """The arguments of all tools, except the agent."""
         return {
             "schedule_id": self.number,
             "prompt": "evil",
@@ -222,7 +222,7 @@ class Victim:
         }
 
     def requests(self, paths: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-        """Every operation of the API on schedules, as it describes itself."""
+        """Every operation of the API on schedules, from its own description."""
         filled = [
             (method.upper(), path.replace("{schedule_id}", str(self.number)).replace("{delivery_id}", self.run))
             for path, methods in paths.items()
@@ -233,7 +233,7 @@ class Victim:
 
 
 async def planned(app: App) -> Victim:
-    """A schedule of Ann's with an agent, and a run of it that waits for a worker; none works here."""
+    """A schedule of Ann's with an agent, and a run of it that waits for a worker; no worker runs here."""
     now = now_us()
     what = ScheduleDefinition("agent-ada", SECRET, Trigger(TriggerKind.INTERVAL, "1h", start_us=now), "ann")
     new = await app.schedules.store.add(what, now + 3600 * SECOND, now)
@@ -241,14 +241,14 @@ async def planned(app: App) -> Victim:
 
 
 def paths_of(app: App) -> Mapping[str, Mapping[str, Any]]:
-    """The API on schedules as it describes itself."""
+    """The API on schedules, from its own description."""
     api = FastAPI()
     add_schedule_routes(api, app, "/api")
     return api.openapi()["paths"]
 
 
 async def attacked(app: App, victim: Victim, headers: dict[str, str]) -> str:
-    """Everything that was answered to every operation on schedules, over MCP and over HTTP."""
+    """The answers to every operation on schedules, over MCP and over HTTP."""
     asgi = build_application(app)
     heard: list[str] = []
     for spec in SCHEDULE_TOOLS:
@@ -347,10 +347,10 @@ async def test_who_names_an_agent_in_a_header_that_is_not_read_is_told_so(app: A
         assert answer.error[1].endswith("the header was sent, and is not read here (ENABLE_AGENT_ID_HEADER=false)")
 
 
-# Whose schedules one sees, changes and runs: one's own, and what is not one's own is not there.
+# Callers see, change and run only their own schedules; for them no other schedule exists
 
 
-# Every tool that takes a schedule's number, and what it says of one that is not there.
+# Every tool that takes a schedule's number, and its answer for a missing one.
 BY_NUMBER: list[tuple[str, dict[str, Any], str]] = [
     ("cancel", {}, "Schedule {} not found or already cancelled"),
     ("pause", {}, "Schedule {} not found"),
@@ -385,7 +385,7 @@ async def test_another_agents_schedule_is_not_there(
 
 @pytest.fixture(scope="module")
 def afar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """A desk that is reached from elsewhere, where everybody must prove who they are."""
+    """A server with remote callers, where everybody must authenticate."""
     data = tmp_path_factory.mktemp("afar") / "data"
     with open_desk(data, FRONTDESK_REQUIRE_AUTH="true", FRONTDESK_WORKER="false") as desk:
         yield desk

@@ -1,4 +1,4 @@
-"""The PromptYoSelf contract through a real MCP client, in both eras."""
+"""Tests the PromptYoSelf contract with a real MCP client, in both eras."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.interfaces.schedules.conftest import NEXT_YEAR, SECONDS, Asking, conn
 from tests.requirements import shows
 from tests.support.desk import Desk, open_desk
 
-# Every example of the PromptYoSelf contract, through a real MCP client, in both eras.
+# Every example of the PromptYoSelf contract, with a real MCP client, in both eras
 
 
 CHRISTMAS = datetime(NEXT_YEAR, 12, 25, 10, tzinfo=UTC)
@@ -249,7 +249,7 @@ async def test_a_long_list_comes_in_pages(ask: Asking, stranger: str) -> None:
     assert "next" not in rest
 
 
-# `promptyoself_execute`, and what is told afterwards of what it did.
+# `promptyoself_execute`, and later reports of what it did
 
 
 DELIVERED = {
@@ -258,7 +258,7 @@ DELIVERED = {
 
 
 async def executed(ask: Asking, agent: str) -> list[dict[str, Any]]:
-    """What was run for an agent, as soon as something is due."""
+    """The runs of an agent, as soon as something is due."""
     with anyio.fail_after(SECONDS):
         while True:
             told = await ask("execute", agent_id=agent, loop=False)

@@ -1,4 +1,4 @@
-"""The schedules API over HTTP, and the schedule tools of a built-in agent."""
+"""Tests the schedules API over HTTP, and the schedule tools of a built-in agent."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -30,7 +30,7 @@ BASE = "http://127.0.0.1:3020/api/v1/schedules"
 
 @pytest.fixture(scope="module")
 async def installation(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[App]:
-    """An installation that delivers what is due."""
+    """An installation that delivers due prompts."""
     data = tmp_path_factory.mktemp("rest") / "data"
     settings = settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off", FRONTDESK_SCHEDULE_SHORTEST=1)
     async with open_app(settings) as app, running(app):
@@ -253,7 +253,7 @@ async def test_over_http_too_another_agents_schedule_is_not_there(installation: 
         assert mine["user_id"] == "ann"
     async with client_of(asgi, authorization=f"Bearer {await key(installation, 'bob', agent=agent)}") as bob:
         assert (await bob.get(f"/{mine['id']}")).status_code == 404
-    # Where there are keys, nobody is the operator for naming nobody, as the other tests of this installation are.
+    # Once there are keys, a caller who names nobody is not the operator, as in the other tests here.
     for made_here in await installation.keys.list():
         await installation.identity.revoke_key(made_here.id)
 
@@ -276,7 +276,7 @@ async def test_the_schedulers_figures_are_among_the_metrics(installation: App, a
     assert "frontdesk_schedule" in told
 
 
-# A built-in agent that plans for itself, with the tools that every one of them has.
+# A built-in agent schedules its own prompts, with the tools of all built-in agents
 
 
 @pytest.fixture(scope="module")
@@ -292,7 +292,7 @@ async def builtin_agent(builtin_installation: App) -> str:
 
 
 async def told(installation: App, agent: str, tool: str, user: str | None = None, **arguments: Any) -> str:
-    """What a tool says to the agent, when somebody has it call the tool."""
+    """The result of a tool for the agent, when a person makes it call the tool."""
     script = f"@@{json.dumps([{'tool': tool, 'args': arguments}, {'text': 'done'}])}@@"
     prompt = Prompt(agent, Caller("test", user_id=user), script)
     with anyio.fail_after(SECONDS):
@@ -362,7 +362,7 @@ async def test_what_is_planned_for_nobody_is_not_there_in_a_persons_turn_nor_a_p
             builtin_installation, builtin_agent, "schedule_prompt", person, prompt=prompt, when="every day at 9"
         )
         numbers[person] = said.split()[3].rstrip(":")
-    # The person at this machine is nobody in a terminal and `local` in an editor.
+    # The person at this machine has no name in a terminal and is `local` in an editor.
     own: dict[str | None, set[str | None]] = {
         None: {None, "local"},
         "local": {None, "local"},

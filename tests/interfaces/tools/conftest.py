@@ -1,4 +1,4 @@
-"""An installation with a few tools of real servers, and agents who look for them."""
+"""Fixtures: an installation with a few tools of real servers, and agents that search for them."""
 
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any
@@ -47,7 +47,7 @@ def shop() -> Iterator[ToolServer]:
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[Upstream]:
-    """A server whose tools answer in all the ways there are."""
+    """A server whose tools answer in every possible way."""
     with open_upstream() as server:
         yield server
 
@@ -78,7 +78,7 @@ def studio() -> Iterator[str]:
 async def installation(
     tmp_path_factory: pytest.TempPathFactory, shop: ToolServer, upstream: Upstream, studio: str
 ) -> AsyncGenerator[App]:
-    """By words alone: what these tests show does not hang on the model, and it takes its time to load."""
+    """By words alone: these tests do not need the embedding model, which takes long to load."""
     data = tmp_path_factory.mktemp("installation") / "data"
     async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off")) as app:
         await app.tools.catalogue.add(ServerSpec("shop", url=shop.url))

@@ -1,4 +1,4 @@
-"""`call_tool`: answers come back as they are, with the rights and the token of who calls."""
+"""Tests `call_tool`: answers come back unchanged, and calls have the rights and the token of the caller."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -30,7 +30,7 @@ from tests.support.tool_servers import ToolServer
 from tests.support.upstreams import Upstream, open_token_server
 from tests.support.wire import ERAS, MODERN, Era, ask, asked, frames
 
-# `call_tool`: what a tool elsewhere answers comes back as it is.
+# `call_tool` returns another server's answer unchanged
 
 
 CITY = {"city": "Graz"}
@@ -163,7 +163,7 @@ def test_a_block_that_no_client_knows_is_put_into_words() -> None:
     assert (bare.content, bare.structured) == ([{"type": "text", "text": "it is down"}], None)
 
 
-# Who may use which tools, at every interface.
+# Which callers may use which tools, at every interface
 
 
 MAIL = {"query": "send a letter by mail"}
@@ -180,7 +180,7 @@ async def barred(installation: App) -> AsyncGenerator[str]:
 
 @pytest.fixture
 async def confined(installation: App) -> AsyncGenerator[str]:
-    """An agent that may use the lab alone."""
+    """An agent that may use only the lab."""
     agent = (await installation.host.create(NewAgent("Confined"))).id
     rule = await installation.tools.allowed.add(f"agent:{agent}", AccessEffect.ALLOW, "lab")
     yield agent
@@ -235,7 +235,7 @@ async def test_a_credential_with_scopes_needs_the_one_for_it(
     assert (await ask(asgi, tool, arguments, key=enough)).ok
 
 
-# A person's own token, at the endpoints where tools are called: where it goes, and that nothing keeps it.
+# A person's own token at the endpoints that call tools: where it goes, and that nothing stores it
 
 
 AUDIENCES = ["http://127.0.0.1:3020/api", "http://127.0.0.1:3020/mcp/tools"]

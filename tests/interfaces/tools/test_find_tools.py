@@ -1,4 +1,4 @@
-"""`find_tools` as agents call it, many at once, with any input; and what is left out is said."""
+"""Tests `find_tools` for agents, concurrent and with any input; and that omissions are reported."""
 
 import json
 from collections import Counter
@@ -35,7 +35,7 @@ from tests.support.serving import serve
 from tests.support.tool_servers import ToolServer, open_tool_server, tool, tools
 from tests.support.wire import ERAS, Answer, Era, ToolAnswered, ask, asked, call, send
 
-# `find_tools` as an agent calls it.
+# `find_tools` for an agent
 
 
 ISSUE = "file an issue about a bug"
@@ -199,7 +199,7 @@ async def described(asgi: ASGIApp) -> dict[str, Any]:
     return next(tool for tool in answer.json["result"]["tools"] if tool["name"] == "find_tools")
 
 
-# What is skipped, cut or not there is said: in the state of a server, and to whoever named it.
+# Skipped, cut and missing things are reported: in the state of a server, and to the caller who named it
 
 
 BASE = "http://127.0.0.1:3020/api/v1/tools"
@@ -226,7 +226,7 @@ def going_round(cursor: str | None) -> Mapping[str, Any]:
 
 @asynccontextmanager
 async def listed(installation: App, page: Page) -> AsyncGenerator[tuple[int, str]]:
-    """A server that lists its tools so: how many were taken, and what is said to be wrong with its list."""
+    """A server with this listing: how many tools were accepted, and the reported problems of its list."""
 
     async def post(request: Request) -> Response:
         frame: dict[str, Any] = await request.json()
@@ -313,7 +313,7 @@ async def test_an_agent_that_calls_or_is_given_a_tool_by_nearly_its_name_hears_t
     assert "perhaps you mean 'find_tools'; there are: " in of_kind(events, ToolReturn)[0].text
 
 
-# Many `find_tools` at once for one agent, at two replicas.
+# Many concurrent `find_tools` for one agent, at two replicas
 
 
 CALLS = 200
@@ -373,7 +373,7 @@ async def test_two_hundred_at_once_keep_every_limit_and_lose_nothing(settings: S
         assert set(balance.values()) <= {0, 1}, "and nothing was attached twice"
 
 
-# Whatever the interfaces of the tools capability are given: a mistake is told as one, and nothing fails.
+# Any input to the interfaces of the tools capability: a mistake is reported as one, and nothing fails
 
 
 Send = Callable[[str, str, dict[str, str], bytes], Answer]
@@ -384,7 +384,7 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=6,
 )
-# Right often enough to get past the first look.
+# Correct often enough to pass the first check.
 NEEDED = {
     **dict.fromkeys(("query", "user_prompt", "name", "tool", "subject", "pattern"), texts),
     "accept": st.booleans(),
@@ -408,7 +408,7 @@ fuzzed = settings(
 
 @pytest.fixture(scope="module")
 def fuzz_ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Send]:
-    """Asks an installation of its own, from outside its event loop."""
+    """Sends requests to an installation of its own, from outside its event loop."""
     data = tmp_path_factory.mktemp("fuzz") / "data"
     opened = open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off"))
     with (
@@ -441,5 +441,5 @@ def test_no_arguments_lead_to_a_failure(fuzz_ask: Send, tool: str, era: Era, arg
     headers, body = call(era, tool, known)
     answer = fuzz_ask("POST", "/mcp/tools", {"x-agent-id": "agent-1", **headers}, body)
     assert answer.status < 500, answer.body
-    # What is no JSON, as NaN, is refused before a tool sees it.
+    # Values that are not JSON, such as NaN, are refused before a tool gets them.
     assert answer.status == 400 or "error" not in answer.json or answer.json["error"]["code"] in (-32602, -32011)

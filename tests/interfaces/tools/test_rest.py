@@ -1,4 +1,4 @@
-"""The tools API over HTTP, and who may do what there."""
+"""Tests the tools API over HTTP, and its rights."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -21,7 +21,7 @@ from tests.requirements import shows
 from tests.support.chat import key
 from tests.support.tool_servers import ToolServer, open_tool_server, tools
 
-# The tools API over HTTP, as programs use it.
+# The tools API over HTTP, for programs
 
 
 BASE = "http://127.0.0.1:3020/api/v1/tools"
@@ -254,7 +254,7 @@ async def test_the_routes_are_described(asgi: ASGIApp) -> None:
     assert {"/v1/tools/search", "/v1/tools/attach", "/v1/tools/prune", "/v1/tools", "/v1/tools/refresh"} <= set(paths)
 
 
-# Who may do what at the tools API.
+# Rights at the tools API
 
 
 ADMIN: list[tuple[str, str, object]] = [
@@ -268,14 +268,14 @@ ADMIN: list[tuple[str, str, object]] = [
 ]
 
 
-# Where a request comes in: what the installation is set to, and what a proxy adds.
+# The origin of a request: the settings of the installation, and the headers of a proxy.
 PLACES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "loopback": ({}, {}),
     "loopback behind a proxy": ({}, {"x-forwarded-for": "10.0.0.1"}),
     "loopback that asks for proof": ({"FRONTDESK_REQUIRE_AUTH": "true"}, {}),
     "elsewhere": ({"FRONTDESK_HOST": "0.0.0.0"}, {}),
 }
-# Who comes: nobody in particular, or the scopes, person and agent of a key.
+# The caller: nobody in particular, or the scopes, person and agent of a key.
 CROWD: list[tuple[tuple[str, ...], str | None, str | None] | None] = [
     None,
     ((), "ann", None),
@@ -288,7 +288,7 @@ CROWD: list[tuple[tuple[str, ...], str | None, str | None] | None] = [
 
 @pytest.fixture(scope="module")
 async def exposed(tmp_path_factory: pytest.TempPathFactory, shop: ToolServer) -> AsyncGenerator[App]:
-    """An installation that is reached from elsewhere."""
+    """An installation with remote callers."""
     data = tmp_path_factory.mktemp("exposed") / "data"
     async with open_app(
         settings_with(FRONTDESK_DATA=data, FRONTDESK_HOST="0.0.0.0", FRONTDESK_EMBEDDINGS="off")

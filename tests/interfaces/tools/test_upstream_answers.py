@@ -1,4 +1,4 @@
-"""Answers of an upstream over HTTP, of every size and in any pieces, and the connections that they come on."""
+"""Tests an upstream's HTTP answers, of every size and in any pieces, and their connections."""
 
 import random
 from collections.abc import AsyncGenerator
@@ -22,10 +22,10 @@ from tests.requirements import shows
 from tests.support.wire import ask
 
 KB, MB = 1000, 1000 * 1000
-# A result is handed on up to 1 MiB.
+# The gateway passes on results up to 1 MiB.
 HANDED_ON = (1, 400 * KB, 2, 900 * KB, 3, 300 * KB, 4, 600 * KB, 5)
 SIZES = (1, 10, 100, KB, 10 * KB, 64 * KB, 100 * KB, 256 * KB, 300 * KB, 500 * KB, 900 * KB, 3 * MB, 10 * MB)
-# Fewer of the large ones, which take their time and show nothing more.
+# Fewer of the large ones, which are slow and show nothing more.
 TIMES = (40, 40, 40, 40, 40, 40, 20, 20, 20, 20, 10, 3, 2)
 AT_ONCE = 8
 SECONDS = 10
@@ -34,7 +34,7 @@ PADDING = 600 * KB
 
 @pytest.fixture(scope="module", params=[False, True], ids=["asyncio", "uvloop"])
 def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
-    """Both event loops: they hand over what came in on a connection in pieces of other sizes."""
+    """Both event loops: they pass on received data in pieces of different sizes."""
     return "asyncio", {"use_uvloop": request.param}
 
 
@@ -61,7 +61,7 @@ async def test_after_a_large_answer_the_next_call_on_its_connection_is_answered(
         told = await ask(asgi, "call_tool", {"name": CALLED, "arguments": {"size": size, "seed": seed}}, "agent-1")
         assert told.ok, told.text
         assert told.text == text_of(size, seed)
-    # One to list the tools, and one that all calls went over.
+    # One connection to list the tools, and one for all calls.
     assert server.connections <= 2
 
 
@@ -99,5 +99,5 @@ async def test_answers_of_every_size_and_in_any_pieces_arrive_whole_eight_at_onc
     await clients.close()
     assert broken == []
     assert server.calls == sum(TIMES)
-    # Eight at work, and each of three persons' sessions was opened by one of them.
+    # Eight connections at work; one of them opened each of three persons' sessions.
     assert server.connections <= AT_ONCE + 3

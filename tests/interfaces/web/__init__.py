@@ -1,1 +1,1 @@
-"""The pages, in process."""
+"""Tests the pages, in process."""

@@ -1,4 +1,4 @@
-"""The page Access, and signing in to the pages at an issuer."""
+"""Tests the page Access, and signing in to the pages at an issuer."""
 
 import re
 from collections.abc import AsyncGenerator, Iterator
@@ -23,7 +23,7 @@ from tests.support.browsers import BASE, Browser, browsing, text_of
 from tests.support.issuer import Issuer as IssuerServer
 from tests.support.issuer import open_issuer
 
-# Access: keys are made, rotated and revoked; who was turned away; who still sends an id as a parameter.
+# Access: keys are made, rotated and revoked; refused callers; callers that still send an id as a parameter
 
 
 KEY_TEXT = re.compile(r'id="key">(fd_[0-9A-Za-z_]+)<')
@@ -226,7 +226,7 @@ async def test_hostile_names_are_inert(settings: Settings) -> None:
             assert "<strong>\u202e" not in page
 
 
-# Signing in to the pages at an issuer: there and back, and everything a browser could come back with instead.
+# Signing in to the pages at an issuer: the way there and back, and every other way in which a browser can return
 
 
 BACK = "/sign-in/back"
@@ -255,7 +255,7 @@ async def guarded(tmp_path: Path, issuer: str, **sign_in: str) -> AsyncGenerator
 
 
 async def sent(web: Browser, issuer: IssuerServer, back: str = "/access") -> str:
-    """Follow the link to the issuer; where that leads the browser back to."""
+    """Follow the link to the issuer; gives the address to which it leads the browser back."""
     await web.get(f"/sign-in/with?issuer={quote(issuer.url, safe='')}&next={quote(back, safe='')}", 303)
     assert web.answer is not None
     async with httpx2.AsyncClient() as elsewhere:

@@ -1,4 +1,4 @@
-"""The pages of agents: what they show, what can be done on them, and a host that never answers."""
+"""Tests the pages of agents: their contents, their actions, and a host that never answers."""
 
 import re
 import socket
@@ -29,7 +29,7 @@ from tests.support.browsers import Browser, browsing, text_of
 from tests.support.chat import script
 from tests.support.postgres import Ready
 
-# The pages of agents: what they show, what can be done on them, and that nothing on them comes alive.
+# The pages of agents: their contents, their actions, and that no text on them becomes active
 
 
 OPERATOR = Caller("test", local=True, any_agent=True)
@@ -233,7 +233,7 @@ async def test_a_new_conversation_is_begun_and_talked_in(app_on_each_database: A
 
 
 def shown_in(html: str) -> str:
-    """The conversation that the page says it shows."""
+    """The conversation that the page displays."""
     [select] = re.findall(r'<select name="conversation">(.*?)</select>', html, re.DOTALL)
     [chosen] = re.findall(r'<option value="([^"]*)" selected>', select)
     return chosen
@@ -348,7 +348,7 @@ def test_a_diff_shows_the_words_that_changed_and_costs_little_whatever_the_texts
     assert len(diff_words("same " * 500 + "old", "same " * 500 + "new")[0].text) < 300
 
 
-# An agent's memory page compares no more than it shows.
+# An agent's memory page compares no more than it shows
 
 
 async def test_only_the_changes_that_are_shown_are_compared(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,10 +370,10 @@ async def test_only_the_changes_that_are_shown_are_compared(app: App, monkeypatc
         assert len(compared) == KEPT_VERSIONS
 
 
-# A host that takes connections and never answers holds no page up for long, and pages say so.
+# A host that accepts connections and never answers delays no page for long, and pages report it
 
 
-# Of each page: far less than Letta is otherwise waited for.
+# For each page: far less than the usual wait for Letta.
 SECONDS = 10
 
 

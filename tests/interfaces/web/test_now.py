@@ -1,4 +1,4 @@
-"""The first page: what it says of the installation, and the stream that keeps it up to date."""
+"""Tests the first page: its view of the installation, and the stream that keeps it up to date."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -47,14 +47,14 @@ from tests.support.postgres import Postgres, Ready
 from tests.support.schedules.installation import once
 from tests.support.waiting import until
 
-# The first page: what it says of the installation, what is wrong first, and what is told to it while it is open.
+# The first page: the state of the installation, problems first, and live updates
 
 
 OPERATOR = Caller("test", local=True, any_agent=True)
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = '<script>alert("x")</script>\u202egnp.exe'
 MINUTE = 60 * SECOND
-# What tells of the day in the journal, and the lease of a worker elsewhere.
+# The journal's rows of the day, and the lease of a worker elsewhere.
 ELSEWHERE = "desk-7/boot/pid:[4026531836]:4711:token"
 
 
@@ -323,7 +323,7 @@ async def test_whoever_opens_the_page_later_is_told_ages_of_that_moment(
     async with aclosing(stream_status(asked(app_on_each_database))) as heard:
         assert "5 min ago" in (await anext(heard))["parts"]["journal"]
     monkeypatch.setattr("frontdesk.interfaces.web.rendering.datetime", InTenMinutes)
-    # Once from the same beat, and once after one in which nothing has changed.
+    # Once from the same update, and once after an update without changes.
     for _ in range(2):
         async with aclosing(stream_status(asked(app_on_each_database))) as heard:
             told = (await anext(heard))["parts"]
@@ -333,7 +333,7 @@ async def test_whoever_opens_the_page_later_is_told_ages_of_that_moment(
 
 
 async def _next(app: App) -> StatusUpdate:
-    """The next beat, as if its time had come."""
+    """The next update, as if its time had come."""
     pulse = status_feed_of(app)
     assert pulse.latest is not None
     pulse.latest = replace(pulse.latest, at=pulse.latest.at - RATE_STEP.total_seconds())
@@ -402,7 +402,7 @@ def test_a_worker_is_named_by_machine_and_process(owner: str, name: str) -> None
     assert worker_name(owner) == name
 
 
-# What is told live is told to so many at once, and to nobody who does not listen.
+# Live updates: the number of listeners is limited, and clients that do not listen get nothing
 
 
 SECONDS = 30
@@ -423,7 +423,7 @@ SCOPE: Scope = {
 
 
 async def stays() -> Message:
-    """A browser that goes on listening."""
+    """A browser that continues to listen."""
     await anyio.sleep_forever()
     raise AssertionError
 

@@ -1,4 +1,4 @@
-"""People on their pages: who keeps something here, what it is, and how it is handed out or erased."""
+"""Tests the pages of people: whose data is stored, what it is, and how it is exported or erased."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -19,7 +19,7 @@ from tests.support.browsers import Browser, browsing, text_of
 ADA = PersonScope("ada")
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \u202egnihtyna\u2066 \"' {{ 7*7 }}"
 
-# Ids with what ends an address, leads elsewhere in one, or ends a word of a command.
+# Ids with characters that end an address, lead elsewhere in one, or end a word of a command.
 ODD = ("a/b", "https://login.example/|ada?x=1#y", "..", ".", "50%", "a b+c&d", "/", "'; rm -rf ~", "x" * 200)
 
 
@@ -54,7 +54,7 @@ def at(user: str) -> str:
 
 
 async def follow(web: Browser, link: str) -> str:
-    """The page behind a link as it stands in HTML."""
+    """The page behind a link, with HTML escapes."""
     path, _, query = unescape(link).partition("?")
     said: dict[str, Any] = dict(parse_qsl(query))
     return await web.get(path, **said)

@@ -1,4 +1,4 @@
-"""Pages are open to this machine alone or to who signed in, and other sites get nothing from them."""
+"""Tests that pages are open only to this machine or to signed-in people, and that other sites get nothing from them."""
 
 import gzip
 import re
@@ -25,7 +25,7 @@ from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.browsers import BASE, TOKEN, Browser, browsing, text_of
 
-# Pages are open to this machine alone or to who signed in, and no form is taken from elsewhere.
+# Pages are open only to this machine or to signed-in people, and forms from other sites are refused
 
 
 LOADED = re.compile(r'(?:src|href)="(/static/[^"]+)"')
@@ -448,7 +448,7 @@ async def test_a_page_with_all_it_loads_is_small(app: App, path: str) -> None:
 def test_nothing_is_loaded_from_elsewhere_and_nothing_is_written_into_pages() -> None:
     folder = Path(places.__file__).with_name("templates")
     for file in folder.rglob("*.html"):
-        # What a template sets for itself is no attribute.
+        # A variable that a template sets for itself is not an attribute.
         text = re.sub(r"\{%\s*set \w+ =", "", file.read_text())
         assert not re.search(r"\|\s*safe\b", text), file
         assert not re.search(r"<script(?![^>]* src=\")", text), file
@@ -458,7 +458,7 @@ def test_nothing_is_loaded_from_elsewhere_and_nothing_is_written_into_pages() ->
         ), file
 
 
-# Another site's page may lead a browser here, and load nothing from here into itself.
+# Another site's page may lead a browser here, but cannot embed anything from here
 
 
 PATHS = ("/access", "/live/now", "/static/app.js", "/sign-in")

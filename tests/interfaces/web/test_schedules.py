@@ -1,4 +1,4 @@
-"""The pages below /schedule: what they show, what can be done there, and what they refuse."""
+"""Tests the pages below /schedule: their contents, their actions, and their refusals."""
 
 import re
 from collections.abc import AsyncGenerator
@@ -50,20 +50,20 @@ async def ada(installation: App) -> str:
 
 
 async def made(installation: App, agent: str, prompt: str = "Daily report", **asked: Any) -> int:
-    """A schedule of an agent, who need not be known to the host."""
+    """A schedule of an agent, which the host need not know."""
     wish = NewSchedule(prompt, agent, skip_validation=True, **(asked or {"when": WORDS}))
     return (await installation.schedules.add(OPERATOR, wish)).schedule.id
 
 
 async def ran(installation: App, number: int) -> str:
-    """A run of it that is over."""
+    """A finished run of it."""
     run = await installation.schedules.run_now(OPERATOR, number)
     await installation.schedules.executor.run_due(OPERATOR)
     return run
 
 
 async def go(web: Browser, address: str) -> str:
-    """As a link leads."""
+    """The value as a link encodes it."""
     path, _, query = unescape(address).partition("?")
     said: dict[str, Any] = dict(parse_qsl(query))
     return await web.get(path, **said)
@@ -390,7 +390,7 @@ async def test_what_is_live_is_paused_in_other_words_than_a_schedule(installatio
         ("every 30m", "every 30 minutes"),
         ("every 1d", "every day"),
         ("once 2031-03-01T00:00:00+00:00", "once"),
-        # What has no plain words, or would need too many.
+        # Rules without plain words, or that need too many.
         ("cron */7 * * * *", "by a cron rule"),
         ("cron 0 9 1 * MON", "by a cron rule"),
         ("cron 0 9 * * FRI-MON", "by a cron rule"),

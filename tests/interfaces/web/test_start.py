@@ -1,4 +1,4 @@
-"""The page that leads a newcomer by the hand: what each step says, does and refuses."""
+"""Tests the page Start, which guides a newcomer: the text, action and refusals of each step."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The pages about tools: search, handing out, one tool, servers, use and quality; in process."""
+"""Tests the pages about tools in process: search, giving tools to agents, one tool, servers, use and quality."""
 
 import json
 from collections.abc import AsyncGenerator, Iterator
@@ -56,7 +56,7 @@ def shop() -> Iterator[ToolServer]:
 
 @pytest.fixture
 async def installation(settings: Settings, shop: ToolServer) -> AsyncGenerator[App]:
-    """By words alone: what is shown here does not hang on the model."""
+    """By words alone: these pages do not need the embedding model."""
     async with open_app(settings.model_copy(update={"embeddings": "off"})) as app:
         await app.tools.catalogue.add(ServerSpec("shop", url=shop.url, hold_changes=True))
         yield app

@@ -1,4 +1,4 @@
-"""The pages of turns, in process."""
+"""Tests the pages of turns, in process."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -48,7 +48,7 @@ async def ada(app: App, name: str = "Ada") -> str:
 
 
 async def turn(app: App, agent: str, text: str, asks: frozenset[str] = frozenset()) -> str:
-    """The id of a turn, taken to its end."""
+    """The id of a turn after its end."""
     return of_kind(await take(app.host, agent, text, caller=ANN, asks=asks), Started)[0].turn_id
 
 
@@ -57,7 +57,7 @@ def edit(text: str) -> dict[str, object]:
 
 
 async def waiting(app: App, agent: str) -> str:
-    """The id of a turn in which the agent asks before it writes down what it heard."""
+    """The id of a turn in which the agent asks before it writes down what it learned."""
     asked = script(edit("Ann likes tea."), {"text": "Noted."})
     return await turn(app, agent, asked, asks=frozenset({"memory_rethink"}))
 
@@ -284,7 +284,7 @@ async def ended(app: App, turn_id: str) -> None:
 
 
 async def told_of(app: App, turn_id: str, count: int) -> None:
-    """Wait until so many things of a turn are stored."""
+    """Wait until this many parts of a turn are stored."""
 
     async def is_told() -> bool:
         return len(await app.host.turn_history(await app.turns.find(turn_id))) >= count
@@ -302,7 +302,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 
 @asynccontextmanager
 async def underway(app: App, agent: str, text: str) -> AsyncGenerator[str]:
-    """A turn that runs within the block, at whose end it has to be over."""
+    """A turn that runs within the block, and must be over at its end."""
     running = await app.turns.start_in_background(app.host.send(Prompt(agent, ANN, text)))
     assert running is not None
     yield running

@@ -1,4 +1,4 @@
-"""Fixtures and helpers for the memory stores: an empty database of each kind, two people, and a clock set by hand."""
+"""Fixtures of the memory stores: an empty database of each kind, two people, and a clock that tests set."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from frontdesk.memory.tasks import TaskService
 from frontdesk.memory.tasks_rules import TaskFilter
 from frontdesk.memory.validation import new_id
 
-# The memory records on an empty database, once for each kind, two people who keep some, and a still clock.
+# The memory records on an empty database, once for each kind, two people, and a clock that stands still
 
 
 ANN = PersonScope("ann")
@@ -30,7 +30,7 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 @dataclass(slots=True)
 class Clock:
-    """What time it is for records, a Friday's noon until it is set."""
+    """The time for records, a Friday's noon until a test sets it."""
 
     now: datetime = NOON
 
@@ -62,7 +62,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return told
 
 
-# What the tests of the memory capability do often.
+# Frequent steps of the memory tests
 
 
 async def make(tasks: TaskService, title: str, parent: Task | None = None, **fields: object) -> Task:
@@ -72,7 +72,7 @@ async def make(tasks: TaskService, title: str, parent: Task | None = None, **fie
 
 
 async def titles(tasks: TaskService, **wanted: Any) -> list[str]:
-    """Of those of Ann's that are asked for."""
+    """Ann's records that match this filter."""
     return [one.title for one in (await tasks.list(ANN, TaskFilter(**wanted))).items]
 
 
@@ -86,13 +86,13 @@ async def add_category(records: PersonDatabase, name: str, scope: PersonScope = 
 
 
 async def live_in(database: Database, zone: str) -> None:
-    """Everybody whose records are kept so far."""
+    """Everybody with records so far."""
     async with database.transaction() as connection:
         await connection.execute(update(people).values(zone=zone))
 
 
 async def refusal(work: Awaitable[object]) -> str | None:
-    """How it was refused, if it was: the kind of error and its words."""
+    """The kind of error and its text, if the call was refused."""
     try:
         await work
     except FrontdeskError as error:

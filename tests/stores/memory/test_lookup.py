@@ -1,4 +1,4 @@
-"""Categories by id and by name, and records found by how their ids begin."""
+"""Tests categories by id and by name, and records found by the first characters of their ids."""
 
 from datetime import timedelta
 from functools import partial
@@ -18,7 +18,7 @@ from frontdesk.memory.people import PeopleDirectory
 from frontdesk.memory.store import PersonDatabase, PersonTransaction
 from tests.stores.memory.conftest import ANN, BOB, NOON
 
-# Records known by how their ids begin, and who there is, on both databases.
+# Records by the first characters of their ids, and the list of people, on both databases
 
 
 FIRST, SECOND, OTHER = (f"0192f3a1-7b2{end}-7000-8000-000000000000" for end in "cde")
@@ -32,7 +32,7 @@ def put(mine: PersonTransaction, item_id: str, kind: ItemType) -> None:
 
 @pytest.fixture
 async def names(records: PersonDatabase) -> IdLookup:
-    """Ann has two tasks and a memory, whose ids begin alike; Bob has nothing."""
+    """Ann has two tasks and a memory, whose ids have the same first characters; Bob has nothing."""
     kept = {FIRST: ItemType.TASK, SECOND: ItemType.TASK, OTHER: ItemType.MEMORY}
     for item_id, kind in kept.items():
         await records.change(ANN, partial(put, item_id=item_id, kind=kind))
@@ -86,7 +86,7 @@ async def test_each_person_is_listed_with_their_own_last_change(records: PersonD
         await directory.list_active_people(Caller("request", user_id="ann", local=True), 10)
 
 
-# Categories, by id and by name, on both databases.
+# Categories, by id and by name, on both databases
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Memories: what is remembered, superseded, expired, found and tied to other things, on both databases."""
+"""Tests memories on both databases: created, superseded, expired, found and linked to other records."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Everything of a person: exported, imported and erased; and the row security of PostgreSQL."""
+"""Tests export, import and erasure of a person's data, and the row security of PostgreSQL."""
 
 import json
 from collections.abc import AsyncGenerator, Callable
@@ -41,7 +41,7 @@ from tests.stores.memory.conftest import NOON
 from tests.stores.test_journal import an_entry
 from tests.support.postgres import Postgres, Ready
 
-# Everything of a person: handed out, taken in again, erased to the last row, on both databases.
+# A person's data: exported, imported, erased to the last row, on both databases
 
 
 ANN, BOB, EVE = PersonScope("ann"), PersonScope("bob"), PersonScope("eve")
@@ -52,7 +52,7 @@ async def named(agent_id: str) -> str | None:
 
 
 async def fill(records: PersonDatabase, scope: PersonScope) -> None:
-    """Something in every table."""
+    """Add a row to every table."""
     await PersonDataService(records).set_zone(scope, "europe/berlin")
     tasks, memories = TaskService(records), MemoryService(records)
     await CategoryService(records).create(scope, {"name": "Größe", "icon": "📏"})
@@ -80,7 +80,7 @@ async def fill(records: PersonDatabase, scope: PersonScope) -> None:
 
 
 async def rows_of(database: Database, person: str) -> dict[str, int]:
-    """How many rows are a person's, in each table that says whose its rows are."""
+    """The number of a person's rows, in each table with an owner column."""
     async with database.read_transaction() as connection:
         tables = [table for table in metadata.sorted_tables if "user_id" in table.c]
         counted = {
@@ -195,7 +195,7 @@ async def test_what_does_not_fit_is_refused_with_where_and_why_and_nothing_is_ta
     assert await rows_of(database, "eve") == {}
 
 
-# Tables by person that are no records: those of editors (`db/person_data.py`), and the search index, made from records.
+# Tables by person that are not records: those of editors (`db/person_data.py`) and the search index, made from records.
 OTHER_TABLES = {"workspaces", "permissions", *(name for name in metadata.tables if name.startswith("recall_"))}
 
 
@@ -263,12 +263,12 @@ async def test_only_who_may_do_everything_hands_out_takes_in_and_erases(records:
     assert (await people.export(admin))["records"]["tasks"] == []
 
 
-# Row-level security behind the interfaces: whatever a statement asks for, PostgreSQL shows one person's rows alone.
+# Row-level security behind the interfaces: whatever a statement selects, PostgreSQL returns one person's rows only
 
 
 BEN = PersonScope("ben")
 EVERYTHING = text("SELECT user_id, name FROM categories")
-# Keys and the journal are the installation's own; they name people, and are asked about by other means.
+# Keys and the journal belong to the installation; they name people, and are queried in other ways.
 NOT_THEIRS = {"people", "api_keys", "oauth_grants", "journal", "schedules", "occurrences", "turns"} | {
     "chat_replies",
     "chat_sessions",
@@ -350,7 +350,7 @@ async def test_every_table_that_holds_somebodys_rows_stands_behind_the_wall(shar
 async def test_who_owns_the_tables_is_held_back_too_where_the_role_cannot_be_made(
     tmp_path: Path, postgres: Postgres
 ) -> None:
-    """A database of somebody who may make no roles: without the step into one, the walls are forced on the owner."""
+    """A database whose owner may create no roles: without a role to switch to, row security is forced on the owner."""
     url = postgres.create_database()
     name = url.partition("@/")[2].partition("?")[0]
     with psycopg.connect(postgres.url("postgres"), autocommit=True) as connection:

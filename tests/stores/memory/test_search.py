@@ -1,4 +1,4 @@
-"""Search among a person's records by words and by meaning, and the index that it stands on."""
+"""Tests search among a person's records by words and by meaning, and its index."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ from frontdesk.search.vectors import NumberedVectors
 from tests.requirements import shows
 from tests.stores.memory.conftest import ANN, BOB, NOON, Clock
 
-# Search among a person's records: by words at once, by meaning once they were read, and never another's.
+# Search: by words immediately, by meaning once the records are embedded, and never in another person's records
 
 
 WORDS = ("apple", "bridge", "candle", "dragon", "engine", "forest", "guitar", "harbour", "island", "jungle")
@@ -52,7 +52,7 @@ MANY = 400
 
 
 class ByChance:
-    """An embedder for which texts are near each other only where they are the same."""
+    """An embedder for which texts are near each other only if they are equal."""
 
     def __init__(self, name: str = "by chance", size: int = 32) -> None:
         self.name = name
@@ -66,7 +66,7 @@ class ByChance:
         return found / np.linalg.norm(found, axis=1, keepdims=True)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Holds no resources."""
 
 
 async def _notes(recall: ItemSearchService, scope: PersonScope = ANN, **asked: object) -> list[str]:
@@ -194,7 +194,7 @@ async def test_search_needs_the_right_to_what_it_is_among(records: PersonDatabas
 
 
 async def test_words_lead_to_all_items_that_hold_them_however_these_came_and_went(records: PersonDatabase) -> None:
-    """Held against a plain look through everything, past the point where words are folded together."""
+    """Compared with a plain scan of everything, past the point where words are folded together."""
     memories, recall, chance = MemoryService(records), ItemSearchService(records, None), random.Random(7)
     kept: dict[str, str] = {}
     for number in range(2 * FOLD_AFTER + 20):
@@ -217,7 +217,7 @@ async def test_words_lead_to_all_items_that_hold_them_however_these_came_and_wen
 async def test_among_many_items_the_nearest_is_found_as_surely_as_among_few(
     records: PersonDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By meaning alone, past the point where all are compared."""
+    """By meaning alone, past the point up to which all vectors are compared."""
     monkeypatch.setattr(vectors_store, "COMPARE_ALL", MANY // 3)
     embedder = ByChance()
     recall, reader = ItemSearchService(records, embedder), MemoryIndexer(records, embedder)
@@ -272,14 +272,14 @@ async def test_another_embedder_reads_everything_anew_and_its_vectors_meet_no_ot
     assert len(second.read) == 11 + 1
 
 
-# What search stands on: nothing is left of what is gone, what is read and when, and the ways among a great many.
+# The index: nothing remains of deleted records, what is embedded and when, and cells for very many vectors
 
 
 KINDS = ("sea", "sky", "fire", "stone")
 
 
 class Kinds:
-    """An embedder that knows four things and how near to each a text is, by the words it holds."""
+    """An embedder that knows four topics, and how near to each a text is, by its words."""
 
     name = "kinds"
 
@@ -295,16 +295,16 @@ class Kinds:
         return found / np.linalg.norm(found, axis=1, keepdims=True)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Holds no resources."""
 
 
 def _word(number: int) -> str:
-    """A word of its own for each number."""
+    """A different word for each number."""
     return "".join("bcdfghjklm"[int(digit)] for digit in str(number)) + "oz"
 
 
 def _rows(mine: PersonTransaction) -> dict[str, int]:
-    """How many rows there are of what search stands on, and of vectors in cells."""
+    """The number of rows of the index, and of vectors in cells."""
     tables = (recall_docs, recall_loose, recall_words)
     found = {table.name: _count(mine, table.c.user_id) for table in tables}
     cells = mine.connection.execute(select(recall_cells.c.vectors).where(recall_cells.c.user_id == mine.user_id))

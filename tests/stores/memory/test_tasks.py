@@ -1,4 +1,4 @@
-"""A person's tasks on both databases: kept, found, and how they hang together."""
+"""Tests a person's tasks on both databases: stored, found, and related to each other."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ from frontdesk.memory.times import span_of_days
 from frontdesk.memory.validation import new_id
 from tests.stores.memory.conftest import ANN, BOB, NOON, Clock, add_category, live_in, make, refusal, titles
 
-# A person's tasks, on both databases: what is kept of them, how they are found, and whose they are.
+# Tasks: their fields, the ways to find them, and their owner
 
 
 DONE, GOING, WAITS = TaskStatus.COMPLETED, TaskStatus.IN_PROGRESS, TaskStatus.PENDING
@@ -259,7 +259,7 @@ async def test_each_method_asks_for_its_right(tasks: TaskService) -> None:
     assert (await tasks.get(reader, made.id)).title == "Mine"
 
 
-# How a person's tasks hang together, on both databases: trees, what waits for what, and what follows from that.
+# Relations between tasks: trees, dependencies, and their consequences
 
 
 OFF = TaskStatus.CANCELLED

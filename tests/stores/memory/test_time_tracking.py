@@ -1,4 +1,4 @@
-"""Timers, time entries and activities of a person, on both databases."""
+"""Tests timers, time entries and activities of a person, on both databases."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ from frontdesk.memory.timeline import TimelineService
 from frontdesk.memory.validation import new_id
 from tests.stores.memory.conftest import ANN, BOB, NOON, Clock, add_category, live_in, make, refusal
 
-# A person's time, on both databases: one timer at a time, entries by hand, and where a day went.
+# A person's time: one timer at a time, entries by hand, and the summary of a day
 
 
 MINUTE = timedelta(minutes=1)
@@ -287,7 +287,7 @@ async def test_all_of_timing_asks_for_its_one_right(tasks: TaskService, timing: 
             await work
 
 
-# Activities: what was done, how long it took and how it felt, on both databases.
+# Activities: what was done, how long it took and how it felt
 
 
 NOWHERE = "01890000-0000-7000-8000-000000000000"

@@ -1,4 +1,4 @@
-"""The timeline over everything that is a person's, on both databases."""
+"""Tests the timeline over all records of a person, on both databases."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

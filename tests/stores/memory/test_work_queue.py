@@ -1,4 +1,4 @@
-"""The agents' work queue: put in, found, taken under a lease, reported on, and kept apart from other people's."""
+"""Tests the agents' work queue: added, found, claimed under a lease, reported, and separate for each person."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Fixtures and helpers for the scheduler's stores and its service: a clock set by hand, schedules, and two agents."""
+"""Fixtures of the scheduler's stores and its service: a clock that tests set, schedules, and two agents."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ from frontdesk.schedules.store import ScheduleStore
 from frontdesk.schedules.wakeup import WakeupNotifier
 from frontdesk.settings import Settings
 
-# What the scheduler's tests share: a clock that is set by hand, schedules to order, workers by name.
+# Shared by the scheduler's tests: a clock that tests set, schedules, named workers
 
 
 NOW = 1_800_000_000 * SECOND
@@ -51,7 +51,7 @@ def every(length: str, start_us: int, **more: Any) -> Trigger:
 
 @dataclass
 class Lab:
-    """The stores on one database, and a clock that all of its workers go by."""
+    """The stores on one database, and a clock that all of its workers use."""
 
     database: Database
     now_us: int = NOW
@@ -87,7 +87,7 @@ class Lab:
     async def settle(
         self, claimed: Sequence[Occurrence], outcome: str | DeliveryFailed | None = "Done", name: str = "one"
     ) -> Sequence[SettledRun]:
-        """All of them ended like that, by default well."""
+        """All of them with this end, by default success."""
         ends = [settle_attempt(one, outcome, self.now_us, 5, 0.0) for one in claimed]
         return await self.worker(name).settle(ends)
 
@@ -100,7 +100,7 @@ class Lab:
         return ran
 
     async def rows(self) -> list[dict[str, Any]]:
-        """All occurrences as they are stored, in order of their times."""
+        """All stored occurrences, in order of their times."""
         wanted = select(occurrences).order_by(occurrences.c.intended_us, occurrences.c.id)
         async with self.database.read_transaction() as connection:
             return [dict(row) for row in (await connection.execute(wanted)).mappings()]
@@ -109,7 +109,7 @@ class Lab:
         return [row["standing"] for row in await self.rows()]
 
 
-# The scheduler's stores on an empty database, once for each kind.
+# The scheduler's stores on an empty database, once for each kind
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def lab(database: Database) -> Lab:
     return Lab(database)
 
 
-# The scheduler's service in an open installation, on both databases, with two agents and a clock that nobody moves.
+# The scheduler's service in an open installation, on both databases, with two agents and the real clock
 
 
 HOUR_US = 3600 * 1_000_000
@@ -136,14 +136,14 @@ class Installation:
         return self.app.schedules
 
     async def put(self, agent_id: str, user_id: str | None = None, due_us: int | None = None) -> Schedule:
-        """A schedule of theirs, from behind: one that repeats every hour from the time it is due."""
+        """A schedule of theirs, written to the store: it repeats every hour from the time it is due."""
         start = now_us() + HOUR_US if due_us is None else due_us
         new = ScheduleDefinition(agent_id, "Ping", Trigger(TriggerKind.INTERVAL, "1h", start_us=start), user_id)
         return await self.app.schedules.store.add(new, start, now_us())
 
 
 def agent(agent_id: str, user_id: str | None = None) -> Caller:
-    """An agent that names itself on this machine, or one that a key proves together with a person."""
+    """An agent that names itself on this machine, or an agent with a person, both proven by a key."""
     proven = user_id is not None
     source = AgentIdSource.CREDENTIAL if proven else AgentIdSource.HEADER
     return Caller("test", agent_id, user_id, source, verified=proven, local=not proven)
@@ -159,7 +159,7 @@ def person(user_id: str) -> Caller:
 
 
 async def begun(installation: Installation) -> list[Occurrence]:
-    """What is due, under way in another process."""
+    """The due prompts, claimed by another process."""
     return list(await DeliveryStore(installation.app.database, str(LeaseOwner()), 60 * SECOND).claim(ClaimRequest(10)))
 
 

@@ -1,4 +1,4 @@
-"""Whose schedules a caller sees and changes, and which agent a prompt is for when the caller names none."""
+"""Tests which schedules a caller sees and changes, and the agent of a prompt when the caller names none."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -17,7 +17,7 @@ from tests.requirements import shows
 from tests.stores.schedules.conftest import Installation, agent, person, program
 from tests.support.scheduling import OPERATOR, OWNERS, Owner, visitors
 
-# Through every method of the service: what is another's is not there, and stays as it was.
+# Through every method of the service: for a caller, another's schedules do not exist, and they stay unchanged
 
 
 NOWHERE = 999_999
@@ -42,14 +42,14 @@ async def one_of_each(installation: Installation) -> dict[Owner, Schedule]:
 
 
 def kind(caller: Caller) -> Kind:
-    """Callers of one kind differ in what they show alone; that this does not matter is shown without a database."""
+    """Callers of one kind differ only in their credential; tests without a database show that it has no effect."""
     if is_schedules_admin(caller):
         return ("admin",)
     return caller.agent_id, caller.user_id, rights.names_agent(caller)
 
 
 async def refusal(work: Awaitable[object]) -> str | None:
-    """How it was refused, if it was: the kind of error and its words."""
+    """The kind of error and its text, if the call was refused."""
     try:
         await work
     except FrontdeskError as error:
@@ -90,7 +90,7 @@ async def test_what_is_anothers_cannot_be_told_from_what_is_not_there(installati
 
 
 async def listed(schedules: ScheduleService, caller: Caller) -> set[int]:
-    """By every filter together: none of them shows more than the list itself."""
+    """With every filter: none of them shows more than the list itself."""
     try:
         page = await schedules.queries.list(caller, ListSchedules(include_cancelled=True))
     except MissingAgentId:
@@ -158,7 +158,7 @@ async def test_to_ask_for_another_agents_is_refused_whether_it_has_any_or_not(in
     ).schedules == []
 
 
-# Whom a prompt is for when nobody says, and who may change that.
+# The agent of a prompt when the caller names none, and who may change that
 
 
 def key_for_any_agent(name: str) -> Caller:

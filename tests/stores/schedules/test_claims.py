@@ -1,4 +1,4 @@
-"""Claims and leases: each due prompt goes to one worker, in order, and what a lost worker held goes on elsewhere."""
+"""Tests claims and leases: one worker gets each due prompt in order; another continues a lost worker's work."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ from frontdesk.schedules.model import (
 )
 from tests.stores.schedules.conftest import LEASE, MINUTE, NOW, Lab, every
 
-# Claims: each due prompt goes to one worker, an agent's prompts in order and one at a time, nobody behind another.
+# Claims: each due prompt goes to one worker, an agent's prompts in order and one at a time, no agent behind another
 
 
 async def test_nothing_is_claimed_before_its_time(lab: Lab) -> None:
@@ -57,7 +57,7 @@ async def test_workers_that_claim_at_once_share_what_is_due(lab: Lab) -> None:
     async with anyio.create_task_group() as workers:
         for name in ("one", "two", "three", "four"):
             workers.start_soon(work, name)
-    # One that found all that was left locked by others has stopped; nothing is lost by that.
+    # A worker that found all the remaining prompts locked has stopped; nothing is lost by that.
     claimed.extend(await lab.claim())
     assert len(claimed) == 60
     assert len({one.id for one in claimed}) == 60
@@ -228,7 +228,7 @@ async def test_a_mistake_of_ours_is_not_taken_for_a_rule_that_cannot_be_read(
     assert len(await lab.claim()) == 1
 
 
-# Leases: what a lost worker held goes on elsewhere, what a living one holds does not, whatever the clock says.
+# Leases: another worker continues a lost worker's work, but not a living one's, whatever the clock shows
 
 
 HOUR = 3600 * SECOND
@@ -377,7 +377,7 @@ LEASES = [RunLease(f"run-{number}", "another", NOW + number) for number in range
 
 
 def seen(*looks: tuple[float, list[RunLease]]) -> list[set[RunLease]]:
-    """What was found left alone at each look, so many seconds after the one before."""
+    """The abandoned work at each look, this many seconds after the look before."""
     steady = [1000.0]
     watch = LeaseWatch(LEASE, lambda: steady[0])
     found: list[set[RunLease]] = []
@@ -419,7 +419,7 @@ async def test_what_a_lost_worker_held_is_looked_for_when_it_was_left_alone(lab:
     steady = [0.0]
     watch = LeaseWatch(LEASE, lambda: steady[0])
     taken: list[int] = []
-    # The database answers nobody for longer than a lease, and then again.
+    # The database answers nobody for longer than a lease, and then works again.
     for seconds in (0, 20, 70, 20, 20):
         steady[0] += seconds
         lab.now_us += seconds * SECOND

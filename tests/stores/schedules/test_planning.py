@@ -1,4 +1,4 @@
-"""Schedules created, changed and imported through the service, on both databases."""
+"""Tests schedules created, changed and imported through the service, on both databases."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from tests.requirements import shows
 from tests.stores.schedules.conftest import HOUR_US, Installation, agent, begun, person, program
 from tests.support.scheduling import OPERATOR, reminder, schedule, write
 
-# Schedules made, changed and looked at through the service, on both databases.
+# Schedules created, changed and read through the service
 
 
 async def test_a_schedule_is_made_and_its_rule_said_back(installation: Installation) -> None:
@@ -349,7 +349,7 @@ async def test_a_schedule_in_a_zone_that_is_not_known_here_is_shown_and_can_be_m
     await installation.schedules.cancel(OPERATOR, made.id)
 
 
-# Changes that meet: none is lost, and what is asked for by hand has an end.
+# Concurrent changes: none is lost, and retries of manual runs have an end
 
 
 async def test_two_changes_at_once_are_both_made(installation: Installation) -> None:
@@ -397,7 +397,7 @@ async def test_an_agent_does_not_plan_into_a_persons_conversation(installation: 
         )
 
 
-# A PromptYoSelf file taken over into either database.
+# A PromptYoSelf file imported into either database
 
 
 def soon() -> str:

@@ -1,4 +1,4 @@
-"""Runs through the service: started by hand, their history, and the overview, on both databases."""
+"""Tests runs through the service: manual starts, their history, and the overview, on both databases."""
 
 import json
 from datetime import UTC, datetime
@@ -20,14 +20,14 @@ from frontdesk.settings import Settings
 from tests.stores.schedules.conftest import Installation, agent, begun, program
 from tests.support.scheduling import OPERATOR
 
-# Who runs due prompts by hand, and who would wait for itself.
+# Who starts due prompts by hand, and agents that would wait for themselves
 
 
 SECONDS = 30
 
 
 async def delivered(installation: Installation) -> set[int]:
-    """The schedules that were run, as soon as any was."""
+    """The schedules that have run, as soon as any has."""
     with anyio.fail_after(SECONDS):
         while True:
             wanted = ListRuns(standing=RunStatus.DELIVERED)
@@ -86,11 +86,11 @@ async def test_the_next_time_is_one_at_which_something_is_due(installation: Inst
     assert await next_us() == (await installation.schedules.queries.get(OPERATOR, moved.id)).intended_us
 
 
-# What became of runs, page by page, and of answers that went on to a webhook.
+# The history of runs, page by page, and of answers that went on to a webhook
 
 
 async def pages(installation: Installation, limit: int) -> list[str]:
-    """The ids of all runs, gone through page by page."""
+    """The ids of all runs, read page by page."""
     found: list[str] = []
     before: str | None = None
     while True:
@@ -139,7 +139,7 @@ async def test_an_answer_that_its_webhook_never_took_is_told_with_its_run(instal
     assert run.forwarded == WebhookStatus("dead", 1, "example.com answered 410")
 
 
-# All schedules and runs at a glance, on both databases.
+# The overview of all schedules and runs
 
 
 MINUTE = 60 * SECOND

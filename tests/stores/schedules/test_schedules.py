@@ -1,4 +1,4 @@
-"""Schedules made, changed, paused and cancelled while workers claim them; missed fires are caught up or left out."""
+"""Tests schedules created, changed, paused and cancelled while workers claim them; and missed runs."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -31,7 +31,7 @@ from frontdesk.schedules.triggers import first_fire
 from tests.requirements import shows
 from tests.stores.schedules.conftest import MINUTE, NOW, Lab, every, once
 
-# Schedules: made, listed, changed, paused and cancelled, while workers claim them.
+# Schedules: created, listed, changed, paused and cancelled, while workers claim them
 
 
 FULL = ScheduleDefinition(
@@ -128,7 +128,7 @@ async def test_a_second_cancel_is_told_apart_from_the_first(lab: Lab) -> None:
 
 
 class Ticking(Lab):
-    """A clock that tells a later time whenever it is asked."""
+    """A clock that returns a later time at each call."""
 
     @override
     def clock(self) -> int:
@@ -337,14 +337,14 @@ async def test_each_scope_has_a_default_agent_of_its_own(database: Database) -> 
     assert (await store.get(""), await store.get("client")) == ("ada", None)
 
 
-# Fires that nobody was there for: made up for, or left out, as the schedule says, and recorded either way.
+# Missed runs: caught up or skipped, as the schedule says, and recorded in both cases
 
 
 START = NOW - 10 * MINUTE
 
 
 async def told(lab: Lab) -> list[tuple[str, int, str | None]]:
-    """What became of each, and how many minutes after the start it was meant for."""
+    """The outcome of each, and its time in minutes after the start."""
     return [(row["standing"], (row["intended_us"] - START) // MINUTE, row["reason"]) for row in await lab.rows()]
 
 
@@ -432,7 +432,7 @@ TEN, HOUR = 10 * MINUTE, 60 * MINUTE
 
 
 def tens(agent_id: str) -> Rule:
-    """A rule that comes every ten minutes: by the calendar, counted from a while ago, and from its making."""
+    """A rule for every ten minutes: by the calendar, counted from some time ago, and from its creation."""
     return {
         "calendar": Rule(TriggerKind.CRON, "*/10 * * * *"),
         "counted": every("10m", NOW - HOUR),

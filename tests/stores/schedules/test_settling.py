@@ -1,4 +1,4 @@
-"""How attempts end: delivered, retried or given up; only the holder can say so; and the last time of a schedule."""
+"""Tests how attempts end: delivered, retried or given up; only the lease holder can settle; the last run."""
 
 import json
 from dataclasses import replace
@@ -23,7 +23,7 @@ from frontdesk.schedules.model import (
 )
 from tests.stores.schedules.conftest import MINUTE, NOW, Lab, every, once
 
-# How attempts end: delivered, tried again, given up; and that only the holder can tell.
+# How attempts end: delivered, retried, given up; and that only the lease holder can settle
 
 
 async def test_a_delivery_is_recorded_with_its_answer_and_the_schedule_ends(lab: Lab) -> None:
@@ -220,7 +220,7 @@ async def test_an_answer_that_no_database_takes_is_stored_as_far_as_it_goes(lab:
     assert [row["answer"] for row in await lab.rows()] == ["zero , half \N{REPLACEMENT CHARACTER}."]
 
 
-# A schedule's last time: it is written once, when the run is over, and nobody can tell until then.
+# A schedule's last run: its state is written once, when the run is over, and not before
 
 
 LATER = NOW + 10 * MINUTE

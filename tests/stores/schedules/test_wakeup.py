@@ -1,4 +1,4 @@
-"""Notifications: received in this process, by other processes on the same file, and across machines on PostgreSQL."""
+"""Tests notifications: in this process, to other processes on the same file, and between machines on PostgreSQL."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ PATIENCE = 30
 
 
 class Listener:
-    """What was heard."""
+    """The received notifications."""
 
     def __init__(self) -> None:
         self.heard: list[int] = []
@@ -50,7 +50,7 @@ async def listening(notifier: WakeupNotifier, listener: Listener) -> AsyncGenera
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """Where sockets are made; a socket's path must be short, so it is not pytest's."""
+    """The folder of the sockets; a socket's path must be short, so it is not pytest's."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
 
@@ -82,11 +82,11 @@ async def test_whatever_makes_a_prompt_due_notifies(lab: Lab) -> None:
 async def test_a_notifier_tells_other_processes_on_the_same_database(settings: Settings) -> None:
     here, there = await Database.open(settings), await Database.open(settings)
     notifier, listener, other_listener = WakeupNotifier(there), Listener(), Listener()
-    # A third that listens as well is not in the way.
+    # A third listener is no problem.
     third = WakeupNotifier(there)
     async with listening(notifier, listener), listening(third, other_listener):
         lab, number = Lab(here), 0
-        # One that is not listening yet hears nothing, and would look by itself.
+        # A process that is not listening yet receives nothing, and would poll by itself.
         with anyio.fail_after(PATIENCE):
             while not (set(listener.heard) - {0} and set(other_listener.heard) - {0}):
                 number += 1

@@ -1,4 +1,4 @@
-"""The worker on the real clock: wakes in time, keeps its limits, stops in order, and starts with the server."""
+"""Tests the worker on the real clock: wakes in time, keeps its limits, stops in order, and starts with the server."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -41,16 +41,16 @@ from tests.stores.schedules.conftest import Lab, every
 from tests.support.scheduling import OPERATOR
 from tests.support.waiting import until
 
-# The worker on the real clock: wakes in time, keeps its bounds, stops in order, outlives trouble.
+# The worker on the real clock: wakes in time, keeps its limits, stops in order, survives errors
 
 
-# Far more than anything here takes on a busy machine.
+# Far longer than anything here takes on a busy machine.
 PATIENCE = 30
 
 
 @dataclass
 class Agents:
-    """Takes deliveries down, and answers as it is told to."""
+    """Records deliveries, and gives the answers that a test sets."""
 
     begun: list[Occurrence] = field(default_factory=list[Occurrence])
     ended: list[Occurrence] = field(default_factory=list[Occurrence])
@@ -76,7 +76,7 @@ class Agents:
         return f"Did {occurrence.prompt}"
 
     async def see(self, number: int) -> None:
-        """Wait until so many have begun."""
+        """Wait until this many have begun."""
         while len(self.begun) < number:
             await self._changed.wait()
 
@@ -86,7 +86,7 @@ class Agents:
 
 
 class CountedForwarder(WebhookForwarder):
-    """Counts how often the worker wakes it, and sends nothing."""
+    """Counts how often the worker calls it, and sends nothing."""
 
     woken = 0
 
@@ -118,7 +118,7 @@ def worker(lab: Lab, agents: Agents, **more: Any) -> Worker:
 
 
 async def settled(lab: Lab, number: int, *standings: RunStatus) -> Sequence[str]:
-    """The standings, once so many have come to one of these."""
+    """The statuses, once this many runs have one of these."""
     while True:
         found = [row["standing"] for row in await lab.rows()]
         if sum(one in (standings or (RunStatus.DELIVERED,)) for one in found) >= number:
@@ -307,7 +307,7 @@ async def test_a_worker_goes_on_when_the_database_comes_back(real: Lab, monkeypa
 
     async def failing(self: DeliveryStore, *arguments: Any) -> Any:
         done = await step(self, *arguments)
-        # The transaction went through, and its word was lost.
+        # The transaction was committed, and its confirmation was lost.
         if troubles and (arguments[0] or done.claimed):
             self.held_ids.difference_update(one.id for one in done.claimed)
             raise troubles.pop()
@@ -325,7 +325,7 @@ async def test_a_worker_goes_on_when_the_database_comes_back(real: Lab, monkeypa
 async def test_many_at_once_each_run_once_and_in_order_whatever_becomes_of_a_transaction(
     real: Lab, monkeypatch: pytest.MonkeyPatch, hurt: str
 ) -> None:
-    """PostgreSQL is told of ends while it hands out more: in two transactions, of which either may fail."""
+    """PostgreSQL settles runs and claims more at the same time: in two transactions, of which either may fail."""
     agents, whole, troubles = Agents(), getattr(DeliveryStore, hurt), [Unavailable("away"), Unavailable("away")]
 
     async def failing(self: DeliveryStore, given: Any) -> Any:
@@ -408,14 +408,14 @@ async def test_the_worker_says_how_it_is_doing(real: Lab) -> None:
     assert stored.state is ScheduleState.ACTIVE
 
 
-# The worker in the installation: started with the server where settings say so, drained before the host closes.
+# The worker in the installation: started with the server if settings say so, drained before the host closes
 
 
 SECONDS = 30
 
 
 async def told(app: App, enough: Callable[[list[RunRecord]], bool]) -> list[RunRecord]:
-    """The history, once it shows what is waited for."""
+    """The history, once it has the expected entry."""
     with anyio.fail_after(SECONDS):
         while True:
             past = list((await app.schedules.queries.history(OPERATOR, ListRuns())).runs)

@@ -1,1 +1,1 @@
-"""Clients of the Agent Client Protocol, for tests."""
+"""Clients of the Agent Client Protocol for tests."""

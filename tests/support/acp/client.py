@@ -1,4 +1,4 @@
-"""Editors for tests: one that speaks the protocol by hand with all abilities, and the Python SDK's client."""
+"""Editors for tests: one that implements the protocol by hand with all abilities, and the Python SDK's client."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from tests.support.acp.schema import Answer, Frame, Id, Json, Refused, outcome, 
 from tests.support.desk import START_SECONDS, clean_environment
 from tests.support.waiting import until
 
-# An editor that speaks the protocol by hand, and holds every frame of the agent's against the schema.
+# An editor that implements the protocol by hand, and checks every frame of the agent against the schema
 
 
 NOT_FOUND = -32601
@@ -31,7 +31,7 @@ OBJECT = TypeAdapter(dict[str, Any])
 
 @dataclass(slots=True)
 class Client:
-    """One connection. What the agent does wrong is kept, and told at the end at the latest."""
+    """One connection. It collects the agent's mistakes, and reports them at the end at the latest."""
 
     agent: Agent
     capabilities: Json
@@ -52,7 +52,7 @@ class Client:
         return await self.request("session/new", {"cwd": str(cwd), "mcpServers": [], **more})
 
     async def open_session(self, cwd: Path, **more: Any) -> str:
-        """The id of a new session, once all that comes with one has come."""
+        """The id of a new session, once everything that follows its creation has arrived."""
         since = len(self.frames)
         opened = await self.new_session(cwd, **more)
         await self.update("available_commands_update", since=since)
@@ -62,17 +62,17 @@ class Client:
         return await self.request("session/prompt", prompt(session_id, said, **more))
 
     async def begin(self, session_id: str, said: str | Sequence[Json], **more: Any) -> asyncio.Future[Json]:
-        """A prompt that is under way."""
+        """Start a prompt."""
         return await self.ask("session/prompt", prompt(session_id, said, **more))
 
     async def request(
         self, method: str, params: Json | None = None, *, number: Id | None = None, seconds: float = START_SECONDS
     ) -> Json:
-        """What the agent answers; `Refused` where that is an error."""
+        """The agent's answer; raises `Refused` if it is an error."""
         return await outcome(await self.ask(method, params, number=number), seconds)
 
     async def ask(self, method: str, params: Json | None = None, *, number: Id | None = None) -> asyncio.Future[Json]:
-        """A request that is under way."""
+        """Start a request."""
         self._next += 1
         number = self._next if number is None else number
         waiting: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
@@ -84,14 +84,14 @@ class Client:
         await self._say({"method": method, "params": params})
 
     async def write(self, line: bytes) -> None:
-        """A line as it is, whatever that may be."""
+        """Send a line unchanged, whatever it is."""
         stdin = self.agent.process.stdin
         assert stdin is not None
         stdin.write(line + b"\n")
         await stdin.drain()
 
     async def until(self, holds: Callable[[Frame], bool], *, since: int = 0, seconds: float = START_SECONDS) -> Frame:
-        """The first frame of the agent's of which something holds, come or still to come."""
+        """The first frame of the agent with a property, already received or still to come."""
         async with asyncio.timeout(seconds):
             while True:
                 found = next((frame for frame in self.frames[since:] if not frame.ours and holds(frame)), None)
@@ -102,45 +102,45 @@ class Client:
                 await self._news.wait()
 
     async def update(self, kind: str, *, since: int = 0) -> Json:
-        """The first update of a kind, come or still to come."""
+        """The first update of a kind, already received or still to come."""
         found = await self.until(lambda frame: update_in(frame).get("sessionUpdate") == kind, since=since)
         return update_in(found)
 
     async def heard(self) -> None:
-        """The agent has taken in all that was sent so far, and what it had said by then is here."""
+        """Wait until the agent has read everything that was sent so far, and its earlier output has arrived."""
         with suppress(Refused):
             await self.request("_tests/heard", {})
 
     def updates(self, kind: str = "", *, session_id: str = "", since: int = 0) -> list[Json]:
-        """What the agent told of its sessions, in order."""
+        """The agent's updates of its sessions, in order."""
         told = [frame for frame in self.received(since) if frame.method == "session/update"]
         mine = [frame.json["params"] for frame in told if session_id in ("", frame.json["params"]["sessionId"])]
         return [one["update"] for one in mine if kind in ("", one["update"]["sessionUpdate"])]
 
     def said(self, *, since: int = 0) -> str:
-        """The agent's words."""
+        """The agent's text."""
         return "".join(one["content"].get("text", "") for one in self.updates("agent_message_chunk", since=since))
 
     def place(self, number: Id) -> int:
-        """Where the answer to a request stands among the frames."""
+        """The index of the answer to a request among the frames."""
         return next(at for at, frame in enumerate(self.frames) if not frame.ours and _answers(frame, number))
 
     def received(self, since: int = 0) -> list[Frame]:
         return [frame for frame in self.frames[since:] if not frame.ours]
 
     def asked(self, method: str) -> list[Json]:
-        """What the agent asked of this editor by a method."""
+        """The agent's requests to this editor with a method."""
         return [frame.json["params"] for frame in self.received() if frame.method == method and "id" in frame.json]
 
     async def leave(self) -> int:
-        """Close the pipe as an editor does that ends, and wait until the agent has left too; its exit code."""
+        """Close the pipe as an editor does at its end, and wait until the agent has ended too; gives its exit code."""
         stdin = self.agent.process.stdin
         assert stdin is not None
         stdin.close()
         return await self.agent.ended()
 
     async def listen(self) -> None:
-        """Take in what the agent says until it has nothing more to say."""
+        """Read the agent's output to its end."""
         stdout = self.agent.process.stdout
         assert stdout is not None
         try:
@@ -153,7 +153,7 @@ class Client:
             for _, waiting in self._asked.values():
                 if not waiting.done():
                     waiting.set_exception(AssertionError(f"the agent left without an answer: {self.agent.told()}"))
-                    # Nobody may be waiting for it any more.
+                    # Perhaps nothing waits for it any more.
                     waiting.exception()
 
     def _take(self, line: bytes) -> None:
@@ -171,7 +171,7 @@ class Client:
                 self._answer(frame)
             schema.check_sent(frame)
         elif frame["id"] is None:
-            # How a line is answered that could not be read.
+            # The answer to an unreadable line.
             schema.check_answer("", frame)
         else:
             self._answered(frame)
@@ -195,7 +195,7 @@ class Client:
             result: Json = {"result": await self.answer.get(method, self._offers_no(method))(params)}
         except Refused as refused:
             result = {"error": {"code": refused.code, "message": refused.message}}
-        # An agent that has left waits for no answer.
+        # An agent that has ended waits for no answer.
         with suppress(ConnectionError):
             await self._say({"id": number, **result})
 
@@ -212,7 +212,7 @@ class Client:
         await self.write(json.dumps(frame).encode())
 
     async def give_up(self) -> None:
-        """Leave nothing that still answers."""
+        """End everything that could still answer."""
         tasks = list(self._answering)
         for task in tasks:
             task.cancel()
@@ -232,7 +232,7 @@ async def editor(
     command: Sequence[str] = FRONTDESK,
     **settings: str,
 ) -> AsyncGenerator[Client]:
-    """A connection to an agent of its own; at the end it has said nothing wrong, leaves, and leaves nothing behind."""
+    """A connection to an agent of its own; at the end it has made no mistake, ends, and leaves nothing behind."""
     async with started(data, command, **settings) as agent:
         client = Client(agent, capabilities or {}, answer or {})
         listening = asyncio.create_task(client.listen())
@@ -260,7 +260,7 @@ async def _part(client: Client, listening: asyncio.Task[None]) -> None:
     assert code == 0, f"ended with {code}:\n{agent.told()}"
 
 
-# What an editor can do for its agent: files with what is not saved yet, terminals that really run, forms.
+# An editor's abilities: files with unsaved text, terminals that really run, forms
 
 
 RESOURCE_NOT_FOUND = -32002
@@ -271,7 +271,7 @@ FORMS: Json = {"elicitation": {"form": {}}}
 
 @dataclass(slots=True)
 class Files:
-    """`unsaved` is what the person has typed and not saved, by path."""
+    """`unsaved` is the text that the person has typed and not saved, by path."""
 
     unsaved: dict[str, str] = field(default_factory=dict[str, str])
     written: list[str] = field(default_factory=list[str])
@@ -300,7 +300,7 @@ class Files:
 
 @dataclass(slots=True)
 class Terminal:
-    """A command at work, and what it has printed so far."""
+    """A running command, and its output so far."""
 
     process: asyncio.subprocess.Process
     reading: asyncio.Task[None]
@@ -314,7 +314,7 @@ class Terminal:
 
 @dataclass(slots=True)
 class Terminals:
-    """`open` are those that the agent has not released."""
+    """`open` are the terminals that the agent has not released."""
 
     open: dict[str, Terminal] = field(default_factory=dict[str, Terminal])
     created: list[Json] = field(default_factory=list[Json])
@@ -373,7 +373,7 @@ class Terminals:
 
 @asynccontextmanager
 async def open_terminals() -> AsyncGenerator[Terminals]:
-    """Terminals that are over at the end, whatever happens; and that the agent has released."""
+    """Terminals that have always ended at the end of the block; the agent must have released them."""
     terminals = Terminals()
     try:
         yield terminals
@@ -414,12 +414,12 @@ def _kill(terminal: Terminal) -> None:
         os.killpg(terminal.process.pid, signal.SIGKILL)
 
 
-# The Python SDK's own client, as an editor written in Python would use it.
+# The Python SDK's own client, used like an editor written in Python
 
 
 @dataclass(slots=True)
 class Sitting:
-    """An editor whose person allows everything once, and which has files and keeps what it is told."""
+    """An editor whose person allows everything once; it has files, and records what it receives."""
 
     told: list[Any] = field(default_factory=list[Any])
     permitted: list[Any] = field(default_factory=list[Any])

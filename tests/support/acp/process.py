@@ -1,4 +1,4 @@
-"""The agent as an editor starts it: a process with pipes, whose leavings are looked for."""
+"""Starts the agent as an editor does, as a process with pipes, and finds the processes that it leaves behind."""
 
 import asyncio
 import os
@@ -16,24 +16,24 @@ from tests.support.waiting import comes_true, until
 
 FRONTDESK = (sys.executable, "-m", "frontdesk", "acp")
 LONGEST_FRAME = 64 * 1024 * 1024
-# Handed down to whatever the agent starts, so that it is found however it got away.
+# Everything that the agent starts inherits this, so that it can always be found.
 MARK = "TEST_RUN"
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A started agent; its log is what it wrote to stderr."""
+    """A started agent; its log is its output to stderr."""
 
     process: asyncio.subprocess.Process
     mark: str
     log: Path
 
     def descendants(self) -> list[psutil.Process]:
-        """What it has started and is still there."""
+        """The processes that it started and that still run."""
         return psutil.Process(self.process.pid).children(recursive=True)
 
     async def ended(self) -> int:
-        # Not `wait`: that waits for whoever holds its pipes too, also where it has ended long ago.
+        # Not `wait`: that also waits for processes that hold its pipes, even if it has ended long ago.
         await until(lambda: self.process.returncode is not None, STOP_SECONDS)
         return self.process.returncode or 0
 
@@ -43,7 +43,7 @@ class Agent:
 
 @asynccontextmanager
 async def started(data: Path, command: Sequence[str] = FRONTDESK, **settings: str) -> AsyncGenerator[Agent]:
-    """An agent with a data folder and no keys; whatever happens, it is over at the end."""
+    """An agent with a data folder and no keys; it has always ended at the end of the block."""
     mark, log = uuid.uuid4().hex, data.parent / f"{data.name}.{uuid.uuid4().hex[:8]}.log"
     with log.open("wb") as sink:
         process = await asyncio.create_subprocess_exec(
@@ -67,7 +67,7 @@ async def started(data: Path, command: Sequence[str] = FRONTDESK, **settings: st
 
 
 def left_behind(mark: str, known: Collection[psutil.Process] = ()) -> list[psutil.Process]:
-    """What is still there of an agent that has ended, once it had time to go."""
+    """The processes of an ended agent that still run, after some time to end."""
     comes_true(lambda: not _there(mark, known), STOP_SECONDS)
     return _there(mark, known)
 
@@ -81,7 +81,7 @@ def _has(process: psutil.Process, mark: str) -> bool:
     try:
         return process.pid != os.getpid() and process.environ().get(MARK) == mark
     except (psutil.Error, OSError):
-        # It has ended meanwhile, or is not ours to look at.
+        # It has ended meanwhile, or belongs to another user.
         return False
 
 

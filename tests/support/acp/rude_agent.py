@@ -1,4 +1,4 @@
-"""An agent that does one thing wrong, as its argument says; a program of its own, without anything of the product."""
+"""An agent that makes the one mistake in its argument; a program of its own that imports nothing of the product."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What goes over the wire as tests write it, and the schema that every frame is held against."""
+"""Frames as tests write them, and the schema against which every frame is checked."""
 
 import asyncio
 import json
@@ -12,12 +12,12 @@ import jsonschema
 from tests.editors import node
 from tests.support.desk import START_SECONDS
 
-# Holds what an agent sends against the schema that the protocol's own SDK ships.
+# Checks an agent's frames against the schema of the protocol's own SDK
 
 
 Json = Mapping[str, Any]
 REQUEST, NOTIFICATION, RESPONSE = "Request", "Notification", "Response"
-# An agent asks and tells its client; what it answers was asked of an agent.
+# An agent sends its client requests and notifications; its answers belong to requests to an agent.
 SIDES = {REQUEST: "client", NOTIFICATION: "client", RESPONSE: "agent"}
 BOTH_SIDES = "protocol"
 EXTENSION = "_"
@@ -25,14 +25,14 @@ OPEN = "_meta"
 
 
 class Problem(Protocol):
-    """Where something is wrong, and what."""
+    """The place of an error, and the error."""
 
     json_path: str
     message: str
 
 
 class Validator(Protocol):
-    """The library's, as far as its types are known."""
+    """The library's validator, as far as its types are known."""
 
     def is_valid(self, instance: object) -> bool: ...
 
@@ -40,7 +40,7 @@ class Validator(Protocol):
 
 
 def check_sent(frame: Json) -> None:
-    """A request or notification of an agent's."""
+    """A request or notification from an agent."""
     assert frame["jsonrpc"] == "2.0", frame
     assert set(frame) <= {"jsonrpc", "id", "method", "params"}, f"more than a request has: {frame}"
     kind = REQUEST if "id" in frame else NOTIFICATION
@@ -51,7 +51,7 @@ def check_sent(frame: Json) -> None:
 
 
 def check_answer(method: str, frame: Json) -> None:
-    """What an agent answered a request with this method."""
+    """An agent's answer to a request with this method."""
     assert frame["jsonrpc"] == "2.0", frame
     assert set(frame) in ({"jsonrpc", "id", "result"}, {"jsonrpc", "id", "error"}), f"not one of both: {frame}"
     if "error" in frame:
@@ -61,14 +61,14 @@ def check_answer(method: str, frame: Json) -> None:
 
 
 def check_error(error: Json) -> None:
-    """One line and a number: the schema asks for less."""
+    """One line, and a number: the schema requires less."""
     _check("Error", error, error)
     assert error["message"].strip(), f"an error that says nothing: {error}"
     assert error["message"].splitlines() == [error["message"]], f"an error of several lines: {error}"
 
 
 def check_update(update: Json) -> None:
-    """What is told of a session, without anything that its kind does not have."""
+    """An update of a session, without keys that its kind does not have."""
     kind = update.get("sessionUpdate", "")
     assert kind in _updates(), f"no such update: {update}"
     _matches(_validator_of(kind), update, update)
@@ -76,7 +76,7 @@ def check_update(update: Json) -> None:
 
 
 def definition(kind: str, method: str) -> str:
-    """The name of what a method's params or result are to be."""
+    """The name of the definition of a method's params or result."""
     named = _by_method()
     name = named.get((kind, SIDES[kind], method)) or named.get((kind, BOTH_SIDES, method))
     assert name is not None, f"the protocol has no {kind.lower()} {method} of an agent's"
@@ -84,7 +84,7 @@ def definition(kind: str, method: str) -> str:
 
 
 def unknown_keys(name: str, value: Json) -> set[str]:
-    """Keys that a definition does not have, `_meta` aside."""
+    """Keys that a definition does not have, except `_meta`."""
     return set(value) - _keys(name) - {OPEN}
 
 
@@ -99,7 +99,7 @@ def _nothing_more(value: Json, allowed: frozenset[str]) -> None:
 
 
 def _matches(validator: Validator, value: Any, frame: Json) -> None:
-    # Asking whether is much quicker than asking why, and the answer is nearly always yes.
+    # The check alone is much faster than a list of reasons, and nearly always succeeds.
     if not validator.is_valid(value):
         why = "; ".join(f"{problem.json_path}: {problem.message}" for problem in validator.iter_errors(value))
         raise AssertionError(f"{why[:2000]}\nin {json.dumps(frame)}")
@@ -108,7 +108,7 @@ def _matches(validator: Validator, value: Any, frame: Json) -> None:
 @cache
 def _definitions() -> dict[str, Any]:
     read: dict[str, Any] = json.loads(node.schema().read_text())["$defs"]
-    # `check_update` looks at it, knowing its kind; to try all kinds takes six times as long.
+    # `check_update` checks it, since it knows the kind; trying all kinds takes six times as long.
     read["SessionNotification"]["properties"]["update"] = {"type": "object"}
     return read
 
@@ -157,15 +157,15 @@ def _properties(schema: Json) -> Iterable[str]:
             yield from _properties(part)
 
 
-# What goes over the wire, as tests write and read it.
+# Frames, as tests write and read them
 
 
 PERMISSION = "session/request_permission"
 STOPS = frozenset({"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"})
 Id = int | str
-# What an agent does that has said something and is not done for a long time.
+# Actions of an agent that has sent something and works for a long time.
 GOING_ON: tuple[Json, ...] = ({"text": "going on", "tool": "list_files"}, {"delay": 600, "text": "never"})
-# What an editor does when its agent asks it by a method; raises `Refused` where it will not.
+# An editor's handler for an agent's request by method; it raises `Refused` to refuse.
 Answer = Callable[[Json], Awaitable[Json]]
 
 
@@ -181,7 +181,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One message; `ours` where this side sent it."""
+    """One message; `ours` if this side sent it."""
 
     ours: bool
     json: Json
@@ -192,7 +192,7 @@ class Frame:
 
 
 async def outcome(waiting: asyncio.Future[Json], seconds: float = START_SECONDS) -> Json:
-    """What a request under way comes to; `Refused` where that is an error."""
+    """The result of a running request; raises `Refused` if it is an error."""
     async with asyncio.timeout(seconds):
         frame = await waiting
     if "error" in frame:
@@ -207,7 +207,7 @@ def prompt(session_id: str, said: str | Sequence[Json], **more: Any) -> Json:
 
 
 def script(*steps: Json) -> str:
-    """Words that make the offline model do exactly this."""
+    """A message that makes the offline model do exactly this."""
     return f"@@{json.dumps(steps)}@@"
 
 
@@ -216,7 +216,7 @@ def update_in(frame: Frame) -> Json:
 
 
 def choosing(option: str) -> Answer:
-    """A person who always chooses this, when asked for permission."""
+    """A person who always makes this choice when asked for permission."""
 
     async def choose(params: Json) -> Json:
         offered = {one["kind"]: one["optionId"] for one in params["options"]}

@@ -1,4 +1,4 @@
-"""A model server on a loopback port that does what the last user message tells it to, for tests and benchmarks."""
+"""A model server on a loopback port that follows the last user message, for tests and benchmarks."""
 
 import socket
 from collections.abc import Generator
@@ -17,14 +17,14 @@ KEEP_ALIVE_SECONDS = 60
 
 @contextmanager
 def open_models(key: str | None = None) -> Generator[ModelServer]:
-    """Run a server in a thread of this process until the end of the block; with a key, it asks for that."""
+    """Run a server in a thread of this process until the end of the block; with a key, it requires that key."""
     listener, models = listen(0)
     with run_aside(serving(models, key), listener):
         yield models
 
 
 def listen(port: int) -> tuple[socket.socket, ModelServer]:
-    """A socket that takes connections from now on, and the server that is to serve them."""
+    """A socket that accepts connections from now on, and the server for it."""
     listener = listening(port)
     return listener, ModelServer(address_of(listener))
 

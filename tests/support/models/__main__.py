@@ -1,4 +1,4 @@
-"""`python -m tests.support.models PORT [KEY]`: the scripted model server as a process; it prints its address."""
+"""`python -m tests.support.models PORT [KEY]`: runs the scripted model server as a process; prints its address."""
 
 import sys
 from collections import deque
@@ -8,7 +8,7 @@ from tests.support.models import listen, serving
 
 port, *key = sys.argv[1:]
 listener, models = listen(int(port))
-# Nobody can ask this process what it saw, so it keeps nothing.
+# Nothing can read this process' recorded requests, so it keeps none.
 models.seen = deque(maxlen=0)
 sys.stdout.write(f"{models.url}\n")
 sys.stdout.flush()

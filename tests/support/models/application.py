@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from frontdesk.llm.script import SCRIPT_MARK, ScriptedCall, ScriptStep, parse_script, split_arguments, split_words
 
-# Finds the scripted step that a conversation has come to, whichever API it is told in.
+# Finds the scripted step at which a conversation is, with either API
 
 
 ECHOED = 200
@@ -26,7 +26,7 @@ DONE = ScriptStep(text="script done")
 
 
 def next_step(messages: Sequence[Mapping[str, Any]]) -> ScriptStep:
-    """What to do now: the step after as many as there are assistant messages since the person spoke."""
+    """The next step: its number is that of the assistant messages since the person's last message."""
     taken = 0
     for message in reversed(messages):
         if message["role"] == "assistant":
@@ -37,7 +37,7 @@ def next_step(messages: Sequence[Mapping[str, Any]]) -> ScriptStep:
 
 
 def _text(content: str | Sequence[Mapping[str, Any]]) -> str:
-    """What the person said; Anthropic's tool results come as a user message too, but as one without text parts."""
+    """The person's text; Anthropic's tool results also come as a user message, but as one without text parts."""
     if isinstance(content, str):
         return content
     return "".join(part["text"] for part in content if part["type"] == "text")
@@ -57,7 +57,7 @@ def _script(text: str) -> Sequence[ScriptStep] | None:
 
 
 def _unpacked(text: str) -> str:
-    """The marked part, unescaped: Letta packs a person's words into a JSON string within a JSON object."""
+    """The marked part, unescaped: Letta packs a person's text into a JSON string within a JSON object."""
     found = SCRIPT_MARK.search(text)
     try:
         return json.loads(f'"{found[0]}"', strict=False) if found else ""
@@ -65,7 +65,7 @@ def _unpacked(text: str) -> str:
         return ""
 
 
-# OpenAI's chat completions: a scripted step as one JSON answer or as a stream of chunks, and its errors.
+# OpenAI's chat completions: a scripted step as one JSON answer or as a stream of chunks, and its errors
 
 
 OPENAI_USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
@@ -83,7 +83,7 @@ def openai_answer(asked: Mapping[str, Any], step: ScriptStep) -> bytes:
 
 
 def openai_events(asked: Mapping[str, Any], step: ScriptStep) -> Generator[bytes]:
-    """The answer chunk by chunk; one that is to be dropped ends after its text."""
+    """The answer chunk by chunk; an answer that is to be dropped ends after its text."""
     head = b"data: " + to_json(_openai_head(asked, "chat.completion.chunk"))[:-1]
     options: Mapping[str, Any] = asked.get("stream_options") or {}
     counted = options.get("include_usage")
@@ -135,7 +135,7 @@ def _openai_head(asked: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     return {"id": made, "object": kind, "created": int(time.time()), "model": asked["model"]}
 
 
-# Anthropic's messages: a scripted step as one JSON answer or as a stream of events, and its errors.
+# Anthropic's messages: a scripted step as one JSON answer or as a stream of events, and its errors
 
 
 Block = Mapping[str, Any]
@@ -167,7 +167,7 @@ def anthropic_answer(asked: Mapping[str, Any], step: ScriptStep) -> bytes:
 
 
 def anthropic_events(asked: Mapping[str, Any], step: ScriptStep) -> Generator[bytes]:
-    """The answer event by event; one that is to be dropped ends within its text."""
+    """The answer event by event; an answer that is to be dropped ends within its text."""
     yield _event("message_start", message={**_anthropic_head(asked), "usage": {**ANTHROPIC_USAGE, "output_tokens": 1}})
     yield PING
     for index, (block, deltas) in enumerate(_blocks(step)):
@@ -209,7 +209,7 @@ def _tool_use(call: ScriptedCall, given: Any) -> Block:
 
 
 def _input(call: ScriptedCall) -> Any:
-    """The arguments as an object; what is no JSON has no place in a JSON answer but a string's."""
+    """The arguments as an object; text that is not JSON can only be a string in a JSON answer."""
     try:
         return from_json(call.text)
     except ValueError:
@@ -229,7 +229,7 @@ def _event(kind: str, **fields: Any) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (kind.encode(), to_json({"type": kind, **fields}))
 
 
-# The scripted model server as a test sees it: its address, the requests it had, and who went away too soon.
+# The scripted model server as a test sees it: its address, its requests, and the clients that left too early
 
 
 KEPT_REQUESTS = 1000
@@ -273,7 +273,7 @@ class ModelServer:
             return self._left.wait_for(lambda: self.disconnects >= count, seconds)
 
 
-# One HTTP request and its answer over plain ASGI, with pauses, and with an end in the midst of it.
+# One HTTP request and its answer over plain ASGI, with pauses and with an early end
 
 
 Message = MutableMapping[str, Any]
@@ -302,7 +302,7 @@ class Severable(HttpToolsProtocol):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request that is being answered."""
+    """A request and its answer in progress."""
 
     scope: Mapping[str, Any]
     receive: Receive
@@ -343,9 +343,9 @@ class Exchange:
         raise ClientGone
 
     async def hang_up(self) -> None:
-        """Close the connection once what was written is sent."""
+        """Close the connection once all written data is sent."""
         self.scope["state"]["hang_up"]()
-        # Uvicorn calls an answer without an end an error, except after the connection is lost.
+        # Uvicorn reports an answer without an end as an error, except after the connection is lost.
         await self._end()
 
     async def _end(self) -> None:
@@ -353,7 +353,7 @@ class Exchange:
             pass
 
 
-# The scripted model server's ASGI application: who may ask, what for, and the scripted answer.
+# The scripted model server's ASGI application: authentication, routes, and the scripted answer
 
 
 DIMENSIONS = 1536
@@ -364,7 +364,7 @@ MODELS = to_json({"object": "list", "data": [{**MODEL, "max_model_len": CONTEXT,
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """How one API words a step: whole, in a stream, and when it fails."""
+    """How one API represents a step: whole, in a stream, and when it fails."""
 
     answer: Callable[[Mapping[str, Any], ScriptStep], bytes]
     events: Callable[[Mapping[str, Any], ScriptStep], Iterable[bytes]]
@@ -386,7 +386,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """The ASGI application; it keeps nothing of a conversation, so any request may come twice or out of order."""
+    """The ASGI application; it stores nothing of a conversation, so any request may come twice or out of order."""
 
     server: ModelServer
     key: str | None
@@ -460,7 +460,7 @@ async def _stream(exchange: Exchange, step: ScriptStep, events: Iterable[bytes])
             await exchange.write(event, more=True)
         await exchange.write(b"", more=step.drop)
     else:
-        # One write for all: a benchmark that stands on this server should not pay for a system call per event.
+        # One write for all events: a benchmark with this server should not pay for a system call per event.
         await exchange.write(b"".join(events), more=step.drop)
     if step.drop:
         await exchange.hang_up()

@@ -1,1 +1,1 @@
-"""A scheduler under faults: its clock, its receiver, its worker processes, and a reader of all that happened."""
+"""A scheduler under faults: its clock, its receiver, its worker processes, and a reader of its history."""

@@ -1,4 +1,4 @@
-"""What a forked worker does: the real `Worker` on the real database, with points to stop at and parts taken away."""
+"""Runs a forked worker: the real `Worker` on the real database, with points to stop at and removed safeguards."""
 
 import os
 import signal
@@ -33,18 +33,18 @@ from frontdesk.schedules.worker import Worker
 from frontdesk.settings import Settings
 from tests.support.schedules.clock import SharedClock
 
-# The numbered points of a worker's life: before each statement and commit, and around each delivery.
+# The numbered points of a worker's life: before each statement and commit, and around each delivery
 
 
 class Points:
-    """Counts them as they go by, notes each on standard output, and dies at one of them as from kill -9."""
+    """Counts the points that it passes, prints each, and dies at one of them as from kill -9."""
 
     def __init__(self, die_at: int) -> None:
         self._die_at = die_at
         self._passed = 0
 
     def count(self) -> None:
-        """From now on; whoever is not to die is left alone."""
+        """From now on; a worker that is not to die is left alone."""
         if self._die_at:
             event.listen(Engine, "before_cursor_execute", self._statement)
             event.listen(Engine, "commit", self._commit)
@@ -74,9 +74,9 @@ class Points:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-# What a forked worker's scheduler is made to do without, so that a test can show that it would be missed.
+# Safeguards that a forked worker's scheduler lacks, so that a test can show that they are necessary.
 #
-# And what is made quicker for it, so that a test need not wait.
+# And delays that are shorter for it, so that a test need not wait.
 
 
 HOUR_NS = 3_600_000_000_000
@@ -93,7 +93,7 @@ def quick_retries() -> None:
 
 
 def quick_busy() -> None:
-    """A locked file is reported after a second rather than after ten."""
+    """A locked file is reported after one second instead of ten."""
     sqlite.BUSY_SECONDS = 1
 
 
@@ -111,7 +111,7 @@ def an_hour_slow() -> None:
 
 
 def without_pruning() -> None:
-    """Nothing is forgotten, so that every point that is counted lies on the way of a delivery."""
+    """No old rows are deleted, so that every counted point belongs to a delivery."""
 
     async def forget(self: worker.Worker) -> None:
         await anyio.sleep_forever()
@@ -120,7 +120,7 @@ def without_pruning() -> None:
 
 
 def without_fence() -> None:
-    """Whoever has something to settle settles it, whether or not he holds it still."""
+    """A worker settles a result whether it still holds the lease or not."""
     real = due.settle_runs
 
     def settle(connection: Connection, owner: str, settled: Sequence[SettledRun], now_us: int) -> list[SettledRun]:
@@ -134,7 +134,7 @@ def without_fence() -> None:
 
 
 def without_renewal() -> None:
-    """Nobody says that he is still at work on something."""
+    """No worker renews its lease."""
 
     async def renew(self: DeliveryStore) -> frozenset[str]:
         return frozenset()
@@ -143,7 +143,7 @@ def without_renewal() -> None:
 
 
 def without_takeover() -> None:
-    """What somebody once holds is his for ever."""
+    """A lease never expires."""
 
     def abandoned(self: ClaimContext, one: ActiveRun) -> bool:
         return False
@@ -152,7 +152,7 @@ def without_takeover() -> None:
 
 
 def without_lock() -> None:
-    """Two may look at the same queue at once."""
+    """Two workers may look at the same queue at the same time."""
     open_to_all = copy(DUE_QUEUES)
     open_to_all._for_update_arg = None
     claiming.DUE_QUEUES = open_to_all
@@ -177,14 +177,14 @@ def tamper(names: Iterable[str]) -> None:
         CHANGES[name]()
 
 
-# What a forked worker does: the real `Worker` on the real database, delivering over HTTP, until it is told to stop.
+# A forked worker: the real `Worker` on the real database, which delivers over HTTP until it is stopped
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """How a worker is to live, and where it is to die: at the n-th point that it comes by.
+    """How a worker lives, and where it dies: at the n-th point that it passes.
 
-    Without a `clock` it has what it would have anywhere; a `machine` is one it only believes to be on.
+    Without a `clock` it has the usual one; a `machine` is a host name that it only believes to have.
     """
 
     settings: dict[str, str]
@@ -197,12 +197,12 @@ class Orders:
     drain_s: float = 2
     machine: str = ""
     die_at: int = 0
-    # What is taken away from the scheduler, or made quicker for it.
+    # Removed safeguards and shorter delays.
     changes: tuple[str, ...] = ()
 
 
 def warm() -> None:
-    """Import what is only imported when it is first used, once for all who are forked from here."""
+    """Import the modules that are otherwise imported on first use, once for all forks."""
     httpx2.AsyncClient(verify=False, trust_env=False)
     for address in ("sqlite+aiosqlite://", "sqlite+pysqlite://", "postgresql+psycopg://"):
         make_url(address).get_dialect().import_dbapi()
@@ -216,7 +216,7 @@ def live(orders: Orders) -> None:
     os.dup2(sink, 2)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
-    # A traceback with all its trimmings takes a second.
+    # A fully formatted traceback takes a second.
     plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[structlog.processors.add_log_level, plain])
     tamper(orders.changes)
@@ -225,7 +225,7 @@ def live(orders: Orders) -> None:
 
 async def _work(orders: Orders) -> None:
     points = Points(orders.die_at)
-    # The schema is there: a worker that only lives for a moment need not look again.
+    # The schema is there: a worker that lives only for a moment need not check again.
     url = database_url(Settings.model_validate(orders.settings))
     sqlite = url.drivername.startswith("sqlite")
     database = Database(

@@ -1,4 +1,4 @@
-"""A clock that several processes read and a test moves: this machine's, some way off, or standing still."""
+"""A clock that several processes read and a test moves: this machine's clock, with an offset, or stopped."""
 
 import mmap
 import struct
@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 from typing import Self
 
-# How far off it is, and the moment at which it stands still (0: it goes); microseconds.
+# The offset, and the moment at which it stands still (0: it runs); microseconds.
 FORM = struct.Struct("=qq")
 SECOND = 1_000_000
 
 
 class SharedClock:
-    """Kept in a file, so that a worker that was started an hour ago sees at once that the clock was moved."""
+    """Kept in a file, so that a worker that started an hour ago sees a move immediately."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
@@ -31,7 +31,7 @@ class SharedClock:
         FORM.pack_into(self._memory, 0, off + round(seconds * SECOND), held)
 
     def hold(self) -> int:
-        """Let it stand still, and say where."""
+        """Stop the clock, and return its time."""
         off, _ = FORM.unpack(self._memory)
         FORM.pack_into(self._memory, 0, off, time.time_ns() // 1000)
         return self()

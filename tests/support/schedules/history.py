@@ -1,4 +1,4 @@
-"""All that happened: the database's rows by plain SQL, the receiver's log, and what was done to workers."""
+"""The history of a test: the database's rows by plain SQL, the receiver's log, and the faults of workers."""
 
 import json
 import sqlite3
@@ -12,7 +12,7 @@ import psycopg
 
 from frontdesk.settings import Settings
 
-# What somebody else who looks into the database sees: read with plain SQL, over a connection that is kept.
+# The database as another connection sees it: plain SQL over a connection that stays open
 
 
 SECONDS = 30
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 class Books:
-    """A connection of one's own; where it was cut, another."""
+    """A connection of its own; it reconnects after a break."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -55,7 +55,7 @@ class Books:
         return sqlite3.connect(file, timeout=SECONDS, isolation_level=None, check_same_thread=False)
 
 
-# All that happened, read afterwards: the database's rows, the receiver's own log, and what was done to the workers.
+# The history, read afterwards: the database's rows, the receiver's own log, and the faults of the workers
 
 
 TABLES = {
@@ -71,7 +71,7 @@ TABLES = {
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One delivery as the receiver saw it; `how` is None while, or because, it never ended."""
+    """One delivery as the receiver saw it; `how` is None if it has not ended, or never did."""
 
     number: int
     id: str
@@ -90,7 +90,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A worker that was killed or stopped, and when it was still known to go on."""
+    """A worker that was killed or stopped, and the last time when it surely still ran."""
 
     worker: int
     ns: int
@@ -98,7 +98,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """A cancel that was acknowledged: when, and which fences its schedule's occurrences had right after."""
+    """An acknowledged cancel: its time, and the fences of its schedule's occurrences right after it."""
 
     schedule_id: int
     at_us: int
@@ -107,7 +107,7 @@ class Cancelled:
 
 @dataclass(slots=True)
 class Diary:
-    """What a test did to the scheduler while it ran; `known_us` is when each schedule had surely been made."""
+    """The test's actions on the scheduler; `known_us` is when each schedule had surely been created."""
 
     known_us: dict[int, int] = field(default_factory=dict[int, int])
     lost: list[Lost] = field(default_factory=list[Lost])
@@ -117,7 +117,7 @@ class Diary:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Everything there is to know, once all is quiet."""
+    """The whole history, once nothing changes any more."""
 
     now_us: int
     schedules: Sequence[Row]

@@ -1,4 +1,4 @@
-"""A whole scheduler for a test: database, clock, receiver and workers; and storms that kill workers by a seed."""
+"""A whole scheduler for a test: database, clock, receiver and workers; and storms that kill workers from a seed."""
 
 import random
 import signal
@@ -36,7 +36,7 @@ from tests.support.schedules.outages import is_locked
 from tests.support.schedules.processes import Nursery, Receiver, open_receiver
 from tests.support.schedules.receiver import How
 
-# Schedules for an installation under faults, in a few words each.
+# Short forms of schedules for an installation under faults
 
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,7 +60,7 @@ def every(
     end_us: int | None = None,
     policy: SchedulePolicy | None = None,
 ) -> ScheduleDefinition:
-    """At an interval; all that was missed is made up for, unless the policy says otherwise."""
+    """At an interval; all missed runs are caught up, unless the policy says otherwise."""
     trigger = Trigger(TriggerKind.INTERVAL, value, start_us=start_us, end_us=end_us)
     return ScheduleDefinition(
         agent, PROMPT, trigger, policy=policy or SchedulePolicy(misfire=Misfire.ALL), max_repetitions=times
@@ -72,7 +72,7 @@ def cron(agent: str, rule: str, start_us: int, *, policy: SchedulePolicy | None 
     return ScheduleDefinition(agent, PROMPT, trigger, policy=policy or SchedulePolicy(misfire=Misfire.ALL))
 
 
-# A scheduler's whole installation for a test: database, clock, receiver, workers, and a log of what was done.
+# A test's whole scheduler: database, clock, receiver, workers, and a log of actions
 
 
 SECONDS = 60
@@ -85,7 +85,7 @@ FENCES = "SELECT id, fence FROM occurrences WHERE schedule_id = {number}"
 
 @dataclass(slots=True)
 class Installation:
-    """Where everything is, and what was asked for: each schedule as it was made."""
+    """The addresses and paths, and the requests: each schedule as it was created."""
 
     folder: Path
     settings: Settings
@@ -101,7 +101,7 @@ class Installation:
     made: dict[int, ScheduleDefinition] = field(default_factory=dict[int, ScheduleDefinition])
 
     async def add(self, *news: ScheduleDefinition) -> list[int]:
-        """Make schedules; the first time of each is the oracle's."""
+        """Create schedules; the oracle calculates the first time of each."""
         firsts = [oracle.first(new.trigger) for new in news]
         numbers = await self.store.add_many(list(zip(news, firsts, strict=True)), self.clock())
         self.made |= dict(zip(numbers, news, strict=True))
@@ -109,7 +109,7 @@ class Installation:
         return list(numbers)
 
     async def cancel(self, number: int) -> None:
-        """Cancel what has not ended, and note when that was acknowledged and what was under way then."""
+        """Cancel the unfinished schedules, and record when that was acknowledged and which deliveries ran then."""
         if not await self.store.cancel(number, self.clock()):
             return
         acknowledged = self.clock()
@@ -128,7 +128,7 @@ class Installation:
         assert self.nursery.ended(worker) == -signal.SIGKILL, self.said()
 
     async def hold_still(self, worker: int) -> None:
-        """Stop it in its tracks; not where it holds the writer's place of a SQLite file, which nobody could go past."""
+        """Pause it; but not while it holds the write lock of a SQLite file, which would block all others."""
 
         def still() -> bool:
             self.nursery.signal(worker, signal.SIGSTOP)
@@ -149,14 +149,14 @@ class Installation:
         self.receiver.kill()
 
     def stop(self, *workers: int) -> None:
-        """Ask them to stop, as an operator would, and see that they do."""
+        """Stop them as an operator would, and check that they end."""
         for worker in workers:
             self.nursery.signal(worker, signal.SIGTERM)
         for worker in workers:
             assert self.nursery.ended(worker) == 0, self.said()
 
     def cut_short(self, worker: int) -> None:
-        """Have it stop though it cannot bring to its end what it does."""
+        """Stop it although it cannot finish its work."""
         self.diary.lost.append(Lost(worker, time.monotonic_ns()))
         self.stop(worker)
 
@@ -164,19 +164,19 @@ class Installation:
         return read_visits(self.receiver.log)
 
     def begun(self) -> int:
-        """How many deliveries the receiver has noted, at the least cost."""
+        """How many deliveries the receiver has recorded, read cheaply."""
         return self.receiver.log.read_bytes().count(b'"begin"') if self.receiver.log.exists() else 0
 
     def failures(self) -> int:
         return len(self.books.rows(TABLES["attempts"]))
 
     def is_quiet(self) -> bool:
-        """Whether nothing is under way and nothing is due."""
-        # In this order: what is due comes under way, and not the other way round.
+        """Whether nothing runs and nothing is due."""
+        # In this order: due prompts become running ones, and not the reverse.
         return not self.books.rows(DUE.format(now=self.clock())) and not self.books.rows(UNDER_WAY)
 
     def is_over(self) -> bool:
-        """Whether nothing is under way and nothing will ever be."""
+        """Whether nothing runs and nothing ever will."""
         return not self.books.rows(LATER) and not self.books.rows(UNDER_WAY)
 
     async def until(self, true: Callable[[], bool], seconds: float = SECONDS) -> None:
@@ -190,14 +190,14 @@ class Installation:
         return read_history(self.books, self.receiver.log, self.diary, self.clock())
 
     def check(self) -> History:
-        """All that happened, when nothing is wrong with it."""
+        """The whole history, after the check that nothing is wrong with it."""
         history = self.history()
         wrong = violations(history, self.made)
         assert not wrong, "\n".join([f"{len(wrong)} things are wrong", *wrong[:20], self.said()])
         return history
 
     def said(self) -> str:
-        """The end of what the workers had to say."""
+        """The end of the workers' output."""
         return self.said_by_all()[-4000:]
 
     def said_by_all(self) -> str:
@@ -209,7 +209,7 @@ class Installation:
 async def open_installation(
     folder: Path, settings: Settings, nursery: Nursery, **orders: object
 ) -> AsyncGenerator[Installation]:
-    """Everything but workers; those still there at the end are killed."""
+    """Everything except workers; workers that still run at the end are killed."""
     database, books = await Database.open(settings), Books(settings)
     given = {"FRONTDESK_DATA": str(settings.data)}
     if settings.database_url is not None:
@@ -230,20 +230,20 @@ async def open_installation(
             await database.close()
 
 
-# A storm by a seed: workers are killed while they work, others take their place, and people keep using Frontdesk.
+# A storm from a seed: workers are killed during work, others replace them, and people continue to use Frontdesk
 
 
 AGENTS = [f"agent-{number}" for number in range(12)]
 SHARES = {How.ERROR: 0.04, How.BUSY: 0.03, How.DROP: 0.03, How.CUT: 0.02, How.UNKNOWN: 0.01}
 SLOWEST = 0.06
-# How long is waited at most for work to go on: so many times a moment of up to so many seconds.
+# The limits of a wait for work to continue: the number of pauses, and the longest pause in seconds.
 PATIENCE, MOMENT = 30, 0.02
 OVER_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Storm:
-    """How hard it blows."""
+    """The strength of the storm."""
 
     seed: int
     kills: int
@@ -252,7 +252,7 @@ class Storm:
 
 
 async def blow(installation: Installation, storm: Storm) -> None:
-    """Kill as often as told, then let those who are left bring everything to its end."""
+    """Kill this many times, then let the remaining workers finish everything."""
     dice = random.Random(storm.seed)
     installation.receiver.chance(storm.seed, SLOWEST, SHARES)
     recurring = await installation.add(*_recurring(installation.clock(), storm.repetitions))
@@ -269,7 +269,7 @@ async def blow(installation: Installation, storm: Storm) -> None:
 
 
 async def _somebody(installation: Installation, dice: random.Random, recurring: list[int]) -> None:
-    """Now and then a person cancels a schedule, or has one run at once."""
+    """Now and then a person cancels a schedule, or starts a run immediately."""
     chosen, wish = dice.randrange(len(recurring)), dice.random()
     if wish < 0.1 and len(recurring) > 1:
         await installation.cancel(recurring.pop(chosen))
@@ -278,7 +278,7 @@ async def _somebody(installation: Installation, dice: random.Random, recurring: 
 
 
 def _recurring(now_us: int, times: int) -> Iterator[ScheduleDefinition]:
-    """Two an agent, of every policy there is; each ends by itself."""
+    """Two for each agent, with every policy; each ends by itself."""
     start = now_us + SECOND // 2
     for number, agent in enumerate(AGENTS):
         yield every(agent, "1s", start + number, times=times)
@@ -299,7 +299,7 @@ def _one_shots(dice: random.Random, now_us: int) -> list[ScheduleDefinition]:
 
 
 async def _some_work(installation: Installation, dice: random.Random) -> None:
-    """Until a few more deliveries were begun, so that the next kill falls anywhere in the work on them."""
+    """Wait until a few more deliveries have begun, so that the next kill can come at any point of them."""
     wanted = installation.begun() + dice.randrange(6)
     for _ in range(PATIENCE):
         await anyio.sleep(dice.random() * MOMENT)

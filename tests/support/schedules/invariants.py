@@ -1,4 +1,4 @@
-"""What must hold in every history of a scheduler; what does not is told in a sentence."""
+"""Checks what must hold in every history of a scheduler; describes each violation in a sentence."""
 
 import re
 from collections import Counter, defaultdict
@@ -11,7 +11,7 @@ from tests.support.schedules import oracle, receiver
 from tests.support.schedules.history import Arrival, History, Row, by_delivery
 from tests.support.schedules.receiver import REFUSALS, How
 
-# What must hold of the deliveries themselves, as the receiver saw them: their time, their number and their order.
+# Rules for the deliveries as the receiver saw them: their time, their number and their order
 
 
 Made = Mapping[int, ScheduleDefinition]
@@ -25,7 +25,7 @@ def early(history: History, _made: Made) -> Iterator[str]:
 
 
 def late_start(history: History, _made: Made) -> Iterator[str]:
-    """Nothing of a schedule is begun, or begun again, once its cancel was acknowledged."""
+    """Nothing of a schedule begins, or begins again, after its cancel was acknowledged."""
     for cancel in history.diary.cancelled:
         for row in history.occurrences:
             if row["schedule_id"] == cancel.schedule_id and (row["started_us"] or 0) > cancel.at_us:
@@ -37,7 +37,7 @@ def late_start(history: History, _made: Made) -> Iterator[str]:
 
 
 def begun_twice(history: History, _made: Made) -> Iterator[str]:
-    """Sent again only where the first came to nothing, or its worker was lost before it could tell."""
+    """Repeated only if the first delivery failed, or its worker was lost before it could report."""
     for name, seen in by_delivery(history.arrivals).items():
         fences = [one.fence for one in seen]
         if len(set(fences)) < len(fences):
@@ -56,7 +56,7 @@ def _has_cause(history: History, first: Arrival, second: Arrival) -> bool:
 
 
 def crowded(history: History, made: Made) -> Iterator[str]:
-    """At most one under way for an agent: the next begins when the one before has ended, or its worker was lost."""
+    """At most one running for an agent: the next begins when the one before has ended, or its worker was lost."""
     for agent, seen in _serial(history, made).items():
         for first, second in pairwise(seen):
             if _end(history, first, second) > second.began_ns:
@@ -64,7 +64,7 @@ def crowded(history: History, made: Made) -> Iterator[str]:
 
 
 def disorder(history: History, made: Made) -> Iterator[str]:
-    """In the order of their times; and one that is begun is brought to its end before the next."""
+    """In the order of their times; and a begun delivery ends before the next one begins."""
     begun_us = {row["id"]: row["created_us"] for row in history.occurrences}
     for agent, seen in _serial(history, made).items():
         groups = [seen[0].id, *(second.id for first, second in pairwise(seen) if first.id != second.id)]
@@ -74,13 +74,13 @@ def disorder(history: History, made: Made) -> Iterator[str]:
         for queue in _queues(seen, made):
             for first, second in pairwise(queue):
                 known_us = history.diary.known_us.get(second.schedule_id, 0)
-                # Who comes when another has the agent already, or is being given it, waits.
+                # A delivery waits while another one has the agent, or is about to get it.
                 if second.intended_us < first.intended_us and known_us < begun_us.get(first.id, 0):
                     yield f"{agent} got {first.id} before {second.id}"
 
 
 def _queues(seen: list[Arrival], made: Made) -> Iterator[list[Arrival]]:
-    """Those that are in order among themselves: an agent's that leave nothing out, and each schedule's own."""
+    """The groups that keep an order: an agent's schedules that skip nothing, and each schedule by itself."""
     by_schedule: dict[int, list[Arrival]] = defaultdict(list)
     for one in seen:
         by_schedule[one.schedule_id].append(one)
@@ -95,7 +95,7 @@ def _leaves_nothing_out(new: ScheduleDefinition) -> bool:
 
 
 def _serial(history: History, made: Made) -> dict[str, list[Arrival]]:
-    """The deliveries to each agent that must not meet, as far as those who made them still held them."""
+    """The deliveries to each agent that must not overlap, as long as their workers still held the lease."""
     found: dict[str, list[Arrival]] = defaultdict(list)
     manual = {row["id"] for row in history.occurrences if row["manual"]}
     for one in history.arrivals:
@@ -106,32 +106,32 @@ def _serial(history: History, made: Made) -> dict[str, list[Arrival]]:
 
 
 def _end(history: History, first: Arrival, second: Arrival) -> int:
-    """When whoever made the first was done with it."""
+    """When the worker of the first one had finished it."""
     end = min(NEVER if first.ended_ns is None else first.ended_ns, _lost_at(history, first))
     gave_up = first.id == second.id and second.attempt > first.attempt
     return min(end, second.began_ns) if gave_up else end
 
 
 def _lost_at(history: History, arrival: Arrival) -> int:
-    """When the one who made it was lost, or the receiver itself."""
+    """When its worker was lost, or the receiver itself."""
     lost = [one.ns for one in history.diary.lost if one.worker == arrival.worker and one.ns >= arrival.began_ns]
     ends = [at for at in history.diary.receiver_killed if at >= arrival.began_ns and arrival.ended_ns is None]
     return min(lost + ends, default=NEVER)
 
 
 def _is_stale(history: History, arrival: Arrival) -> bool:
-    """Whether it came from a worker that had been lost by then: sent before, or by one that was held still."""
+    """Whether its worker had been lost by then: it was sent before, or by a paused worker."""
     return any(one.worker == arrival.worker and one.ns < arrival.began_ns for one in history.diary.lost)
 
 
-# What must hold in every history of a scheduler, whatever was done to it; what does not is told in a sentence.
+# Rules for every history of a scheduler, whatever happened to it; violations are sentences
 
 
 SETTLED = {"delivered", "dead", "skipped", "cancelled"}
 
 
 def violations(history: History, made: Made) -> list[str]:
-    """Everything that is wrong with a history; nothing, one hopes."""
+    """All violations in a history; empty if it is correct."""
     checks = (
         unsettled,
         unaccounted,
@@ -148,7 +148,7 @@ def violations(history: History, made: Made) -> list[str]:
 
 
 def unsettled(history: History, _made: Made) -> Iterator[str]:
-    """Every occurrence has come to an end, and one that was not delivered says why."""
+    """Every occurrence has ended, and one that was not delivered gives a reason."""
     cancelled = {one.schedule_id for one in history.diary.cancelled}
     for row in history.occurrences:
         if row["standing"] not in SETTLED:
@@ -160,7 +160,7 @@ def unsettled(history: History, _made: Made) -> Iterator[str]:
 
 
 def unaccounted(history: History, made: Made) -> Iterator[str]:
-    """The times that were run or passed over are the oracle's, from the first without a gap, up to now or the end."""
+    """The times that were run or skipped are the oracle's, from the first without a gap, up to now or the end."""
     rows = _by_schedule(history)
     states = {row["id"]: row["state"] for row in history.schedules}
     for number, new in made.items():
@@ -180,7 +180,7 @@ def _is_done(new: ScheduleDefinition, rows: list[Row], found: list[int], meant: 
 
 
 def repeated(history: History, made: Made) -> Iterator[str]:
-    """One row for an intended time, and no more of them than the schedule allows; the receiver says so too."""
+    """One row for an intended time, and no more rows than the schedule allows; the receiver's log agrees."""
     rows = _by_schedule(history)
     manual = {row["id"] for row in history.occurrences if row["manual"]}
     for number, new in made.items():
@@ -194,7 +194,7 @@ def repeated(history: History, made: Made) -> Iterator[str]:
 
 
 def told_wrong(history: History, made: Made) -> Iterator[str]:
-    """What a row says is what the receiver saw, and it was said by the last one to hold it."""
+    """A row agrees with the receiver's log, and its last lease holder wrote it."""
     arrivals = by_delivery(history.arrivals)
     rows = {row["id"]: row for row in history.occurrences}
     for unknown in arrivals.keys() - rows.keys():
@@ -215,7 +215,7 @@ def told_wrong(history: History, made: Made) -> Iterator[str]:
 
 
 def unrecorded(history: History, _made: Made) -> Iterator[str]:
-    """The journal tells of each delivery that was settled as one, once, and of no other."""
+    """The journal has one entry for each settled delivery, and no others."""
     told = Counter(row["request_id"] for row in history.journal if row["outcome"] == "ok")
     delivered = Counter(row["id"] for row in history.occurrences if row["standing"] == "delivered")
     for name in (told | delivered) - (told & delivered):
@@ -223,7 +223,7 @@ def unrecorded(history: History, _made: Made) -> Iterator[str]:
 
 
 def _died_early(row: Row, seen: list[Arrival], new: ScheduleDefinition) -> Iterator[str]:
-    """Given up only when it was refused for good or as often as it may be, and never once it was answered well."""
+    """Given up only after a final refusal or the last allowed attempt, and never after a successful answer."""
     if any(one.how == receiver.How.WELL and one.fence == row["fence"] for one in seen):
         yield f"{row['id']} is dead, and its last attempt was answered well"
     if row["attempt"] < new.policy.attempts and not any(one.how == receiver.How.UNKNOWN for one in seen):
@@ -231,7 +231,7 @@ def _died_early(row: Row, seen: list[Arrival], new: ScheduleDefinition) -> Itera
 
 
 def times_of(row: Row, meant: list[int]) -> list[int]:
-    """The intended times that a row stands for: its own, or all that were passed over with it."""
+    """The intended times of a row: its own, or all that were skipped with it."""
     if row["standing"] != "skipped":
         return [row["intended_us"]]
     several = re.search(r"\((\d+) of them, until (\S+)\)$", row["reason"] or "")
@@ -239,7 +239,7 @@ def times_of(row: Row, meant: list[int]) -> list[int]:
         return [row["intended_us"]]
     last = oracle.microseconds(datetime.fromisoformat(several[2]))
     found = [at for at in meant if row["intended_us"] <= at <= last]
-    # A number that is not right shows as times that nobody meant.
+    # A wrong number shows as times that were not intended.
     return found if len(found) == int(several[1]) else [*found, -int(several[1])]
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.support.schedules.nursery`: has imported everything, and forks a worker for each line it is told.
+"""`python -m tests.support.schedules.nursery`: imports everything once, and forks a worker for each line of input.
 
 A Python process that imports Frontdesk takes most of a second to start; a fork of one takes a few milliseconds, so
 that two hundred can be killed in a minute.
@@ -39,7 +39,7 @@ def _wake(_signal: int, _frame: object) -> None:
 
 
 def _listen(awake: int, children: set[int]) -> None:
-    """Fork as told, and tell of every end at once: nobody is left a zombie, whose process id would seem alive."""
+    """Fork on request, and report every end immediately: a zombie's process id would seem alive."""
     waiting = b""
     while True:
         ready, _, _ = select.select([0, awake], [], [])
@@ -58,7 +58,7 @@ def _listen(awake: int, children: set[int]) -> None:
 
 
 def _fork(said: dict[str, Any]) -> int:
-    # A worker that is told to stop before it has set up an ear for that hears it afterwards.
+    # A worker that is stopped before it has installed its signal handler gets the signal afterwards.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     pid = os.fork()
     if pid:

@@ -1,6 +1,6 @@
-"""When a schedule is meant to fire and what is made of what was missed, worked out the slow and plain way.
+"""Calculates when a schedule should run and what happens to missed runs, in the slow and plain way.
 
-Nothing here is taken from the scheduler: times are counted one by one, and a cron rule is tried on every minute.
+Nothing here comes from the scheduler: times are counted one by one, and a cron rule is tested at every minute.
 """
 
 import re
@@ -15,14 +15,14 @@ from frontdesk.schedules.model import Misfire, SchedulePolicy, Trigger, TriggerK
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 LONGEST_WAIT = 2 * 24 * 60 * MINUTE
-# By which a fire may be late and is not yet missed.
+# A run may be this late before it counts as missed.
 GRACE = 60 * SECOND
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 BOUNDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 
 
 def times(trigger: Trigger, until_us: int) -> list[int]:
-    """Every intended time up to and with `until_us`."""
+    """Every intended time up to and including `until_us`."""
     until_us = min(until_us, trigger.end_us) if trigger.end_us is not None else until_us
     match trigger.kind:
         case TriggerKind.ONCE:
@@ -48,14 +48,14 @@ def first(trigger: Trigger) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What becomes of the times that had passed when somebody looked again."""
+    """The treatment of the times that had passed when a worker looked again."""
 
     run: Sequence[int]
     skipped: Sequence[int]
 
 
 def after_downtime(passed: Sequence[int], policy: SchedulePolicy, now_us: int, left: int | None = None) -> Predicted:
-    """Of the times that have `passed` by now; `left` is how many repetitions there are still to be."""
+    """Of the times that have `passed` by now; `left` is the number of remaining repetitions."""
     longest = policy.max_late_s
     fit = [at for at in passed if longest is None or now_us - at <= longest * SECOND]
     match policy.misfire:
@@ -66,7 +66,7 @@ def after_downtime(passed: Sequence[int], policy: SchedulePolicy, now_us: int, l
         case Misfire.SKIP:
             run = [at for at in fit if now_us - at <= GRACE][-1:]
     run = run if left is None else run[:left]
-    # What would follow the last repetition is no longer meant to fire at all.
+    # Times after the last repetition are not intended at all.
     ended = left is not None and len(run) == left
     meant = passed[: bisect_right(passed, run[-1])] if ended and run else passed
     return Predicted(run, [at for at in meant if at not in set(run)])

@@ -1,4 +1,4 @@
-"""Databases that go away: a PostgreSQL of one's own to crash and start again, a file that is locked or cannot grow."""
+"""Database outages: a test's own PostgreSQL that crashes and restarts, a file that is locked or cannot grow."""
 
 import os
 import resource
@@ -23,13 +23,13 @@ WHERE pid <> pg_backend_pid() AND backend_type = 'client backend' AND datname = 
 
 @dataclass(slots=True)
 class OwnPostgres:
-    """A server that may be stopped at once and started again on what it left behind."""
+    """A server that can be stopped immediately and restarted on its data."""
 
     server: Postgres
     process: subprocess.Popen[bytes]
 
     def crash(self) -> None:
-        """Stop at once: nobody is waited for, and nothing is written down that was not yet."""
+        """Stop immediately: without waiting for clients, and without writing unwritten data."""
         self.process.send_signal(signal.SIGQUIT)
         self.process.wait(START_SECONDS)
 
@@ -64,7 +64,7 @@ def open_own_postgres() -> Generator[OwnPostgres]:
 
 
 def terminate_backends(url: str) -> int:
-    """Cut every connection to a database; how many there were."""
+    """Cut every connection to a database; gives their number."""
     with psycopg.connect(url, autocommit=True) as connection:
         found = [pid for (pid,) in connection.execute(BACKENDS).fetchall()]
         for pid in found:
@@ -74,7 +74,7 @@ def terminate_backends(url: str) -> int:
 
 @contextmanager
 def locked(path: Path) -> Generator[None]:
-    """Hold the writer's place in a SQLite file, so that everybody else is told that it is busy."""
+    """Hold the write lock of a SQLite file, so that all others get the error that it is busy."""
     with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield
@@ -82,7 +82,7 @@ def locked(path: Path) -> Generator[None]:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether somebody else holds the writer's place."""
+    """Whether another process holds the write lock."""
     with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as connection:
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -93,7 +93,7 @@ def is_locked(path: Path) -> bool:
 
 @contextmanager
 def disk_full(path: Path, pids: Iterable[int]) -> Generator[None]:
-    """Let these processes add nothing to a SQLite file, as on a disk without a byte left; their logs are shorter."""
+    """Let these processes add nothing to a SQLite file, as on a full disk; their logs are shorter."""
     pids = list(pids)
     assert path.with_name(f"{path.name}-wal").stat().st_size > LOG_BYTES
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

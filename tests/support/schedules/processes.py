@@ -1,4 +1,4 @@
-"""The processes of a scheduler under faults, as a test holds them: the receiver, and workers from the nursery."""
+"""The processes of a scheduler under faults, as a test controls them: the receiver, and workers from the nursery."""
 
 import json
 import os
@@ -22,7 +22,7 @@ SECONDS = 30
 
 @dataclass(slots=True)
 class Receiver:
-    """The agents' server. Killed, it can be started again at the same address, with the same log."""
+    """The agents' server. After a kill it can be started again at the same address, with the same log."""
 
     log: Path
     clock: Path
@@ -56,7 +56,7 @@ class Receiver:
         self._tell("/manners", said)
 
     def release(self, agent: str) -> None:
-        """Let those that hang go on, now and later."""
+        """Let hanging deliveries continue, now and later."""
         self._tell("/release", {"agent": agent})
 
     def _tell(self, path: str, said: dict[str, Any]) -> None:
@@ -67,7 +67,7 @@ class Receiver:
 
 @dataclass(slots=True)
 class Nursery:
-    """The process that forks workers, and what it said of their ends."""
+    """The process that forks workers, and its reports of their ends."""
 
     process: subprocess.Popen[str]
     ready: threading.Event = field(default_factory=threading.Event)
@@ -127,7 +127,7 @@ def open_nursery() -> Generator[Nursery]:
         yield nursery
     finally:
         assert process.stdin is not None
-        # It ends when nobody speaks to it any more, and takes its children with it.
+        # It ends when its input is closed, together with its children.
         process.stdin.close()
         process.wait(SECONDS)
         listener.join(SECONDS)

@@ -1,4 +1,4 @@
-"""`python -m tests.support.schedules.receiver PORT LOG CLOCK`: takes deliveries, answers as told, logs each."""
+"""`python -m tests.support.schedules.receiver PORT LOG CLOCK`: accepts deliveries, answers as configured, logs each."""
 
 import asyncio
 import json
@@ -16,11 +16,11 @@ from typing import Any
 
 from tests.support.schedules.clock import SharedClock
 
-# How a receiver answers: what it was told to do with the next deliveries of an agent, or chance by a seed.
+# How a receiver answers: as configured for the next deliveries of an agent, or at random from a seed
 
 
 class How(StrEnum):
-    """What becomes of one delivery. All but the refusals (error, busy, later, unknown) have their effect."""
+    """The treatment of one delivery. All except the refusals (error, busy, later, unknown) have their effect."""
 
     WELL = "well"
     ERROR = "error"
@@ -38,7 +38,7 @@ EVERYBODY = "*"
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """One way to answer: how, after how many seconds, and what it says of when to come again."""
+    """One way to answer: how, after how many seconds, and with which retry time."""
 
     how: How = How.WELL
     seconds: float = 0
@@ -47,7 +47,7 @@ class Manner:
 
 @dataclass(slots=True)
 class Manners:
-    """What is to be done next, for each agent; what nobody was told about goes well."""
+    """The next answers for each agent; an agent without any gets successful ones."""
 
     queues: dict[str, deque[Manner]] = field(default_factory=dict[str, deque[Manner]])
     always: dict[str, Manner] = field(default_factory=dict[str, Manner])
@@ -56,7 +56,7 @@ class Manners:
     shares: dict[How, float] = field(default_factory=dict[How, float])
 
     def tell(self, said: dict[str, Any]) -> None:
-        """From now on: `next` ones in order and then `always` for an agent, or chance: `shares` and `slowest`."""
+        """From now on: for an agent `next` in order and then `always`, or random answers: `shares` and `slowest`."""
         agent = said.get("agent", EVERYBODY)
         if "next" in said:
             self.queues[agent] = deque(_manner(one) for one in said["next"])
@@ -76,7 +76,7 @@ class Manners:
         return self._chance(delivery, fence)
 
     def _chance(self, delivery: str, fence: int) -> Manner:
-        """The same for the same try at the same delivery, whatever else happens in between."""
+        """The same result for the same attempt at the same delivery, whatever else happens in between."""
         dice = random.Random(f"{self.seed} {delivery} {fence}")
         seconds, roll = dice.random() ** 2 * self.slowest, dice.random()
         for how, share in self.shares.items():
@@ -90,17 +90,17 @@ def _manner(said: dict[str, Any]) -> Manner:
     return Manner(How(said["how"]), said["seconds"], said["retry_after"])
 
 
-# `python -m tests.support.schedules.receiver PORT LOG CLOCK`: takes deliveries over HTTP and notes each in its log.
+# `python -m tests.support.schedules.receiver PORT LOG CLOCK`: accepts deliveries over HTTP and logs each.
 #
-# A line is written when a delivery begins and one when it has had its effect (or was refused), before anything is
-# answered: whatever happens to whoever sent it, the log knows.
+# It writes a line when a delivery begins and one when it has had its effect (or was refused), before it sends the
+# answer: the log is complete whatever happens to the sender.
 
 
 HOPELESS = "HTTP/1.1 400 no\r\ncontent-length: 0\r\n\r\n"
 
 
 class Receiver:
-    """One server: its manners, its log, and who is held until told otherwise."""
+    """One server: its ways to answer, its log, and the held deliveries."""
 
     def __init__(self, log: Path, clock: SharedClock) -> None:
         self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -119,7 +119,7 @@ class Receiver:
             writer.close()
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Answer one request; whether the connection stays open."""
+        """Answer one request; gives whether the connection stays open."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         length = next(int(line[15:]) for line in head.lower().splitlines() if line.startswith("content-length:"))
         said: dict[str, Any] = json.loads(await reader.readexactly(length))
@@ -151,7 +151,7 @@ class Receiver:
 
 
 def _told(writer: asyncio.StreamWriter, manner: Manner, answer: str) -> bool:
-    """Answer in this manner; whether the connection stays open."""
+    """Answer in this way; gives whether the connection stays open."""
     if manner.how is How.DROP:
         return False
     if manner.how is How.CUT:

@@ -1,4 +1,4 @@
-"""The two ends of an editor's connection without a wire, and an editor's view of a session."""
+"""The two ends of an editor's connection without a transport, and an editor's view of a session."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ from frontdesk.interfaces.acp.jsonrpc import (
 from frontdesk.llm.events import Event
 from tests.support.acp.schema import check_update
 
-# A peer and, at the other end of a connection without a wire, whoever talks to it.
+# A peer, and the other side of a connection without a transport
 
 
 SECONDS = 10
@@ -33,7 +33,7 @@ SECONDS = 10
 
 @dataclass(slots=True)
 class Memory:
-    """A carrier; `deaf` is the other side that reads no more."""
+    """A transport; `deaf` means that the other side stops reading."""
 
     incoming: asyncio.Queue[bytes | None] = field(default_factory=asyncio.Queue[bytes | None])
     outgoing: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue[bytes])
@@ -53,7 +53,7 @@ class Memory:
 
 @dataclass(slots=True)
 class Talk:
-    """What the other side says and hears."""
+    """What the other side sends and receives."""
 
     carrier: Memory
     peer: RpcPeer
@@ -74,7 +74,7 @@ class Talk:
         return frame
 
     async def left_alone(self) -> None:
-        """Nothing that was said before is still to be taken in, and nothing was answered to it."""
+        """Everything that was sent before has been read, and nothing was answered to it."""
         self.say(call("last", "echo"))
         assert await self.hear() == {"id": "last", "result": {}}
 
@@ -108,7 +108,7 @@ def ignore(_method: str, _params: Json) -> None:
 async def talking(
     answer: HandleRequest = echo, hear: HandleNotification = ignore, **options: float
 ) -> AsyncGenerator[Talk]:
-    """A peer that runs; the other side leaves at the end, and it must end too."""
+    """A running peer; the other side leaves at the end, and the peer must end too."""
     carrier, bugs = Memory(), list[Exception]()
     talk = Talk(carrier, RpcPeer(carrier, answer, hear, bugs.append, **options), bugs)
     with anyio.fail_after(SECONDS):
@@ -118,7 +118,7 @@ async def talking(
             talk.leave()
 
 
-# An editor's view of a session: takes updates in, and holds them against the protocol.
+# An editor's view of a session: reads updates, and checks them against the protocol
 
 
 ROOTS = WorkspaceRoots(Path("/code/project"), (Path("/code/other"),))
@@ -128,7 +128,7 @@ ENDED = ("completed", "failed")
 
 @dataclass(slots=True)
 class Board:
-    """`calls` as they stand now, by id, and `messages` as they read now: who said them, and what."""
+    """`calls` in their present state, by id, and `messages` with their present text: the sender and the text."""
 
     updates: list[Json] = field(default_factory=list[Json])
     calls: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
@@ -162,7 +162,7 @@ class Board:
 
 
 async def shown(*events: Event, **more: Any) -> Board:
-    """What an editor has after these events."""
+    """An editor's view after these events."""
     board = Board()
     screen = board.screen(**more)
     for event in events:
@@ -180,5 +180,5 @@ async def replayed(past: Sequence[HistoryItem]) -> tuple[Board, dict[str, str]]:
 
 
 def texts(call: dict[str, Any]) -> list[str]:
-    """What a call says in plain words."""
+    """The text of a call."""
     return [part["content"]["text"] for part in call["content"] if part["type"] == "content"]

@@ -1,4 +1,4 @@
-"""A program that echoes over standard input and output, and does what it can to write there something else."""
+"""A program that echoes over standard input and output, and tries in every way to write something else there."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Prompts, tool calls, updates, endings and errors between our words and those of the protocol."""
+"""Tests the conversion of prompts, tool calls, updates, endings and errors between Frontdesk and the protocol."""
 
 from base64 import b64decode, b64encode
 from datetime import UTC, datetime
@@ -45,7 +45,7 @@ from frontdesk.llm.events import Failed, FailureKind, PlanStep, StepStatus, Stop
 from tests.support.acp.schema import check_update
 from tests.unit.acp.lab import ROOTS
 
-# What an editor's prompt comes to.
+# Prompts of an editor
 
 
 PIXEL = b64encode(b"pixel").decode()
@@ -194,7 +194,7 @@ def test_a_slash_command_is_told_from_other_words(words: str, found: tuple[str, 
     assert parse_command(words) == found
 
 
-# How a tool call is described before it runs.
+# The description of a tool call before it runs
 
 
 JSON = st.recursive(
@@ -334,7 +334,7 @@ def test_code_cannot_end_its_fence(text: str) -> None:
     assert [number for number, line in enumerate(lines, 1) if first in line] == [len(lines)]
 
 
-# Every update that is built is one that the protocol has.
+# Every update has a form that the protocol defines
 
 
 OPTION = {
@@ -388,7 +388,7 @@ def test_a_new_file_has_no_old_text_and_an_unknown_cost_is_not_told() -> None:
     assert convert.usage_update(1, 2, 0.25)["cost"] == {"amount": 0.25, "currency": "USD"}
 
 
-# How endings and errors are told to an editor.
+# Endings and errors for an editor
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What an editor sees while a turn goes, and when a session is replayed."""
+"""Tests what an editor shows during a turn, and when a session is replayed."""
 
 import math
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ from frontdesk.llm.events import (
 from tests.unit.acp.lab import ROOTS, Board, replayed, shown, texts
 from tests.unit.acp.lab import said as replayed_said
 
-# What an editor sees while a turn goes.
+# The view during a turn
 
 
 START = Started("t", "conversation")
@@ -344,14 +344,14 @@ async def test_two_screens_without_a_turn_share_no_ids() -> None:
     assert (len(board.calls), len(board.messages)) == (2, 2)
 
 
-# The past of a session, and that it looks as it did when it happened.
+# A session's history looks the same as its events did
 
 
 ASKED = Done(StopReason.REQUIRES_APPROVAL)
 ENDED = Done(StopReason.END_TURN)
 REPLAYED_READ = ToolCall("c", "read_file", {"path": "a"})
 WORDS = st.text(min_size=1, max_size=8)
-# Few of them, so that they are used again.
+# Few ids, so that they are used again.
 IDS = st.sampled_from(["c", "d", "c-2", "memory-0", ""])
 NAMES = st.sampled_from([*sorted(TOOL_KINDS), "other", ""])
 ARGUMENTS = st.dictionaries(st.sampled_from(["path", "command", "old_string", "new_string", "content"]), WORDS)
@@ -380,7 +380,7 @@ SAYINGS = st.one_of(st.builds(TextChunk, WORDS), st.builds(ThoughtChunk, WORDS),
 
 @st.composite
 def turns(draw: st.DrawFn) -> Sequence[Event]:
-    """What a host tells of a turn, and keeps of it: what is said, and calls that come to an end."""
+    """A host's events and its record of a turn: messages, and calls that end."""
     events: list[Event] = []
     for _ in range(draw(st.integers(0, 6))):
         if draw(st.booleans()):
@@ -397,7 +397,7 @@ def turns(draw: st.DrawFn) -> Sequence[Event]:
 
 
 def live(turn: Sequence[Event]) -> Sequence[Event]:
-    """The turn as it streams: text in pieces, and calls announced before they run."""
+    """The turn as a stream: text in pieces, and calls announced before they run."""
     found: list[Event] = []
     for event in turn:
         match event:
@@ -411,7 +411,7 @@ def live(turn: Sequence[Event]) -> Sequence[Event]:
 
 
 def without_diffs(board: Board) -> dict[str, object]:
-    """The calls of a session, but for the diffs, which in a live turn the tools themselves show."""
+    """The calls of a session without the diffs, which the tools themselves show in a live turn."""
     return {
         call_id: {**call, "content": [part for part in call.get("content", ()) if part["type"] != "diff"]}
         for call_id, call in board.calls.items()
@@ -430,7 +430,7 @@ def test_whatever_happens_no_call_is_left_open(
             await (screen.show_part(*one) if isinstance(one, tuple) else screen.show(one))
         await screen.close()
 
-    # The board itself sees to it that ids are unique, and that every update is one that the protocol has.
+    # The view itself ensures that ids are unique, and that every update has a form that the protocol defines.
     anyio.run(show)
     assert board.open() == []
 

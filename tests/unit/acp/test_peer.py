@@ -1,4 +1,4 @@
-"""Requests in both directions and their parameters: each is answered once, whatever the others do."""
+"""Tests requests in both directions and their parameters: each gets one answer, whatever the others do."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from frontdesk.interfaces.acp.jsonrpc import MOST_REQUESTS, OVERLONG, Connection
 from frontdesk.interfaces.acp.schema import MAX_PROBLEMS, __all__, parse, parse_config_option, parse_elicitation
 from tests.unit.acp.lab import SECONDS, Talk, call, echo, notice, reply, talking
 
-# Requests that come in: each is answered once, in its own time, whatever the others do.
+# Incoming requests: each gets one answer in its own time, whatever the others do
 
 
 def error(number: object, code: int, message: str) -> dict[str, Any]:
@@ -28,7 +28,7 @@ CUT_OFF = "The request was cancelled"
 
 
 class Held:
-    """Handlers that wait until they are let go, and tell when they began and ended."""
+    """Handlers that wait until they are released, and report when they began and ended."""
 
     def __init__(self) -> None:
         self.begun: list[object] = []
@@ -125,7 +125,7 @@ async def test_a_request_that_wants_to_end_itself_is_asked_to() -> None:
         return {"stopReason": "cancelled"}
 
     async with talking(answer) as talk:
-        # In one breath: the cancel finds the request begun.
+        # In one piece: the cancel comes after the start of the request.
         talk.say(call(1, "prompt"), notice("$/cancel_request", requestId=1))
         assert await talk.hear() == {"id": 1, "result": {"stopReason": "cancelled"}}
 
@@ -293,11 +293,11 @@ async def _until_last(talk: Talk) -> list[dict[str, Any]]:
     return heard
 
 
-# Our own requests: answered, refused, given up, or left without anybody to answer.
+# Outgoing requests: answered, refused, cancelled, or left without an answer
 
 
 class SentRequest:
-    """One request of ours, in a task of its own."""
+    """One outgoing request, in a task of its own."""
 
     def __init__(self, talk: Talk, seconds: float = SECONDS) -> None:
         self.scope = anyio.CancelScope()
@@ -332,7 +332,7 @@ async def test_each_question_gets_its_own_answer() -> None:
             tasks.start_soon(second.run)
             requests += [await talk.hear(), await talk.hear()]
             assert [request["params"] for request in requests] == [{"path": "/a"}] * 2
-            # The same number as one of theirs: the two sides count each for itself.
+            # The same number as an incoming request has: each side counts for itself.
             talk.say(call(requests[0]["id"], "echo"))
             assert await talk.hear() == {"id": requests[0]["id"], "result": {}}
             talk.say(*(reply(request["id"], result={"for": request["id"]}) for request in reversed(requests)))
@@ -400,7 +400,7 @@ async def test_nobody_waits_for_one_who_has_left() -> None:
     assert isinstance(after.outcome, ConnectionClosed)
 
 
-# What a client sends, as the protocol has it; and what it is told where it is not.
+# Parameters of a client by the protocol's schema, and the answers to invalid ones
 
 
 TEXT = {"type": "text", "text": "hi"}
@@ -417,7 +417,7 @@ values = st.recursive(
 
 @st.composite
 def sent(draw: st.DrawFn) -> tuple[type[BaseModel], dict[str, Any]]:
-    """Something for each field of a model, as often as not of its type."""
+    """A value for each field of a model, often of the wrong type."""
     model = draw(st.sampled_from([model for model in MODELS if model is not words.OtherElicitationResponse]))
     names = [field.alias or name for name, field in model.model_fields.items()]
     return model, draw(st.fixed_dictionaries({}, optional=dict.fromkeys(names, values)))
@@ -548,7 +548,7 @@ def test_whatever_is_said_of_options_and_elicitations_fits_or_is_refused(said: d
 
 
 def outcome(read: Callable[[], BaseModel]) -> BaseModel | str:
-    """What was read, or the one line that says why not."""
+    """The parsed value, or the one line with the reason of the failure."""
     try:
         return read()
     except RpcError as error:

@@ -1,4 +1,4 @@
-"""Frames out of bytes and into bytes, over pipes, sockets, files and terminals."""
+"""Tests reading and writing frames as bytes, over pipes, sockets, files and terminals."""
 
 import fcntl
 import json
@@ -42,13 +42,13 @@ from frontdesk.interfaces.acp.stdio import BACKLOG_BYTES, CHUNK_BYTES, FrameWrit
 from tests.support.desk import ROOT
 from tests.support.waiting import until
 
-# Frames out of bytes and into bytes, whatever is in them.
+# Reading and writing frames, whatever they contain
 
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 HEAD = b'{"jsonrpc":"2.0","id":1,"method":"m","params":'
 
-# With halves of surrogate pairs, which no text of Hypothesis' own has.
+# With lone surrogates, which Hypothesis' own texts do not have.
 texts = st.text(st.characters(exclude_categories=())) | st.text()
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | texts,
@@ -123,7 +123,7 @@ def test_what_is_no_json_is_a_parse_error(data: bytes) -> None:
         *((frame(params=odd), 1) for odd in ([1], 0, False, "text", 1.5)),
         (frame(method=...), None),
         (frame(id="mine", jsonrpc=...), "mine"),
-        # An id of ours, not of theirs: to repeat it would answer another request.
+        # This is our own id: an answer with it would look like an answer to another request.
         (frame(jsonrpc=..., method=..., result={}), None),
     ],
 )
@@ -169,7 +169,7 @@ def test_frames_are_compact() -> None:
 
 
 def _fit(value: Any) -> Any:
-    """As it must arrive: no NaN, no infinity, no half characters."""
+    """The value as it must arrive: no NaN, no infinity, no lone surrogates."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -183,7 +183,7 @@ def _fit(value: Any) -> Any:
             return value
 
 
-# Frames over real descriptors: pipes, sockets, files and terminals, with readers and writers that are slow or gone.
+# Frames over real descriptors: pipes, sockets, files and terminals, with slow or closed readers and writers
 
 
 PROGRAM = Path(__file__).parent / "stdio_peer.py"
@@ -192,19 +192,19 @@ SECONDS = 30
 
 @dataclass(slots=True)
 class Line:
-    """Our end is a carrier; the other's are descriptors."""
+    """Our end is a transport; the other end has descriptors."""
 
     carrier: StdioTransport
     writing: int
     reading: int
 
     def write(self, data: bytes) -> None:
-        """All of it, and that is all."""
+        """All of it, and nothing more."""
         with os.fdopen(self.writing, "wb") as file:
             file.write(data)
 
     async def read(self) -> bytes:
-        """All that comes until the end."""
+        """All data until the end."""
 
         def to_the_end() -> bytes:
             with os.fdopen(self.reading, "rb") as file:
@@ -405,7 +405,7 @@ async def test_files_carry_frames(tmp_path: Path) -> None:
 
 @contextmanager
 def program(tmp_path: Path, redirections: str = "") -> Generator[subprocess.Popen[bytes]]:
-    """The echoing program, perhaps started without one of its standard descriptors."""
+    """The echoing program, perhaps without one of its standard descriptors."""
     command = ["sh", "-c", f'exec "$0" "$@" {redirections}', sys.executable, str(PROGRAM)]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(

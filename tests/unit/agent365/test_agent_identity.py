@@ -1,4 +1,4 @@
-"""Which agent a token, a turn or the environment names; and the unit tests of seed 001."""
+"""Tests which agent a token, a turn or the environment names; with the unit tests of seed 001."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ from frontdesk.agent365.agent_identity import activity_id, blueprint_id, channel
 from tests.requirements import shows
 from tests.support.agent365 import jwt, turn
 
-# Who a token or a turn says is calling.
+# The caller that a token or a turn names
 
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -39,7 +39,7 @@ CLAIMS = st.dictionaries(st.sampled_from(["xms_par_app_azp", "appid", "azp", "su
 
 
 class Agentic:
-    """An activity of an agentic request, as a host has them."""
+    """The activity of an agentic request, as hosts make it."""
 
     def __init__(self, instance: object, *, agentic: bool = True) -> None:
         self.instance = instance
@@ -118,17 +118,17 @@ def test_the_servers_asked_for_are_those_of_the_turns_instance_else_of_the_token
     assert resolve_agent_identity(context, jwt(appid="app")) == agent
 
 
-# What is read of a turn, whose class is not ours.
+# Turns, whose class is not ours
 
 
 class Channel(str, Enum):  # noqa: UP042 - the kind that hosts have, which says something else
-    """As hosts have them: text by kind, and something else when it is written."""
+    """An enum as hosts have it: equal to a text, but printed differently."""
 
     TEAMS = "msteams"
 
 
 class Broken:
-    """A property that fails."""
+    """A property that raises."""
 
     @property
     def activity(self) -> object:
@@ -184,7 +184,7 @@ def test_an_id_of_a_turn_is_made_fit_for_a_header() -> None:
     assert activity_id(turn(id="中")) is None
 
 
-# The name of the application that runs here.
+# The name of the running application
 
 
 SECONDS = 60
@@ -274,7 +274,7 @@ def test_a_folder_that_is_gone_names_nothing(tmp_path: Path, monkeypatch: pytest
 @shows("A365-AGENTID")
 def test_eight_threads_that_come_at_once_open_the_file_once(pyproject: Path) -> None:
     pyproject.write_text('[project]\nname = "many"\n')
-    # A process of its own: nobody can stop listening to what is opened.
+    # A process of its own: an audit hook cannot be removed.
     run = subprocess.run(
         [sys.executable, "-c", THREADS],
         capture_output=True,
@@ -287,7 +287,7 @@ def test_eight_threads_that_come_at_once_open_the_file_once(pyproject: Path) -> 
     assert run.stdout.split() == ["1", "many"], run.stderr
 
 
-# Seed 001's unit tests, each under the name that its sentence has there; the other two are beside real servers.
+# Seed 001's unit tests, each under the name that its sentence has there; the other two use real servers
 
 
 BLUEPRINT = "12345678-1234-1234-1234-123456789abc"
@@ -298,7 +298,7 @@ OPTIONS = ToolOptions("OpenAI")
 
 @pytest.fixture
 def seed_pyproject(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where the project's file would be; nothing is known of it before or after."""
+    """The folder of the project's file; nothing is cached of it before or after."""
     monkeypatch.delenv("AGENT365_APPLICATION_NAME", raising=False)
     reset_application_name_cache()
     yield tmp_path / "pyproject.toml"
@@ -422,5 +422,5 @@ def test_omits_header_when_no_identifier_available(service: McpToolServerConfigu
 
 
 def asks(blueprint: str) -> object:
-    """A turn that comes from an agent."""
+    """A turn from an agent."""
     return turn(from_=type("Sender", (), {"agentic_app_blueprint_id": blueprint})())

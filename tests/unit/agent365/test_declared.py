@@ -1,4 +1,4 @@
-"""What a manifest declares of servers, tools and answers, whatever stands in it."""
+"""Tests what a manifest declares of servers, tools and answers, whatever it contains."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ from frontdesk.agent365.manifest.model import (
 from frontdesk.agent365.manifest.reader import read_manifest
 from tests.requirements import shows
 
-# What a manifest declares: servers, their tools, and how a stand-in answers for them.
+# Declarations: servers, their tools, and the answers of their stand-ins
 
 
 SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
@@ -41,7 +41,7 @@ MAIL = {
 
 
 def declared(folder: Path, *servers: object, **mocks: object) -> DeclaredManifest:
-    """What a manifest with these entries declares; each mock is a file `mocks/<name>.json` beside it."""
+    """The declarations of a manifest with these entries; each mock is a file `mocks/<name>.json` beside it."""
     (folder / "mocks").mkdir(exist_ok=True)
     for name, content in mocks.items():
         (folder / "mocks" / f"{name}.json").write_text(json.dumps(content))
@@ -200,7 +200,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         read_manifest(path)
 
 
-# Manifests with anything in them: a clear error or a safe value, and nothing read that lies elsewhere.
+# Manifests with any content: a clear error or a safe value, and no file read from elsewhere
 
 
 KEYS = [
@@ -249,7 +249,7 @@ def test_whatever_a_manifest_says_what_is_kept_can_be_used(entry: Any, listed: A
         parts = urlsplit(build_mcp_server_url(server.name, {}))
         assert parts.path.rpartition("/")[0] == "/agents/servers"
         assert (parts.query, parts.fragment) == ("", "")
-        # What discovery gives out, a strict reader takes.
+        # A strict reader accepts the output of discovery
         json.dumps(server.entry, allow_nan=False, ensure_ascii=False).encode()
         for tool in server.tools or ():
             json.dumps(tool.input_schema, allow_nan=False, ensure_ascii=False).encode()

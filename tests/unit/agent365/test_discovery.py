@@ -1,4 +1,4 @@
-"""Where the platform is, by its addresses and the environment, and which servers it names."""
+"""Tests the platform's addresses, from its defaults and the environment, and the servers that it names."""
 
 import json
 import re
@@ -31,7 +31,7 @@ from frontdesk.mcp_client.connections import PLAIN_URL
 from tests.requirements import shows
 from tests.support.agent365 import LocalPlatform, local_platform
 
-# The platform's addresses.
+# The platform's addresses
 
 
 BASE = "https://agent365.svc.cloud.microsoft"
@@ -79,7 +79,7 @@ def test_what_cannot_be_a_part_of_a_path_is_refused(name: str) -> None:
         build_mcp_server_url(name, {})
 
 
-# What the environment says of the platform.
+# The platform's variables in the environment
 
 
 SHARED = "ea9ffc3e-8a23-4a7d-836d-234d7c7565c1/.default"
@@ -117,7 +117,7 @@ def test_the_environment_is_told_as_by_the_sdks_tooling(
     assert is_development_environment() is tooling.is_development_environment()
     if name == "PYTHON_ENVIRONMENT" and said:
         assert is_development_environment() is runtime.is_development_environment()
-    # With nothing set the SDK contradicts itself, which the table of differences says.
+    # Without settings the SDK contradicts itself; the table of differences describes it.
     assert said or (tooling.is_development_environment(), runtime.is_development_environment()) == (True, False)
 
 
@@ -169,7 +169,7 @@ def test_whatever_it_is_the_address_is_one_line_of_visible_text_or_refused(said:
     assert urlsplit(base).hostname
 
 
-# What Frontdesk discovers at the platform: servers, the token for each, and what somebody has to do first.
+# Discovery at the platform: servers, the token for each, and steps that a person has to take first
 
 
 SERVERS: list[dict[str, Any]] = [
@@ -185,7 +185,7 @@ SERVERS: list[dict[str, Any]] = [
 
 
 class Tokens:
-    """Fetches tokens of a platform; takes down for which scope."""
+    """Fetches tokens of a platform; records the scopes."""
 
     def __init__(self, platform: LocalPlatform) -> None:
         self.platform = platform

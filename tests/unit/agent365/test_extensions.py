@@ -1,4 +1,4 @@
-"""What the adapters for other frameworks share: messages, connections that outlive a call, and signatures."""
+"""Tests the code that adapters for other frameworks share: messages, long-lived connections, and signatures."""
 
 import asyncio
 import json
@@ -29,17 +29,17 @@ from frontdesk.agent365.model import ChatHistoryMessage
 from tests.requirements import shows
 from tests.support.agent365 import own_tasks
 
-# Connections that outlive the call that makes them: opened and closed by one task each, and never left behind.
+# Connections that outlive the call that makes them: one task opens and closes each, and none stays open
 
 
 LOG = logging.getLogger("test.connections")
-# Limits that are never reached, and one that is at once.
+# Limits that are never reached, and one that is reached immediately.
 LONG, SHORT = 60.0, 0.01
 
 
 @dataclass(slots=True)
 class Server:
-    """`hangs` and `fails` name the step that does."""
+    """`hangs` and `fails` name the step that hangs or fails."""
 
     name: str
     hangs: str = ""
@@ -145,7 +145,7 @@ async def test_closing_ends_the_wait_of_those_who_still_connect() -> None:
     assert await waiting == []
 
 
-# Messages of other frameworks become those of a chat, whatever shape they have.
+# Messages of other frameworks become chat messages, whatever their shape
 
 
 NOW = datetime(2026, 11, 18, 9, 30, tzinfo=UTC)
@@ -328,7 +328,7 @@ def test_no_message_is_strange_enough_to_raise(messages: list[object]) -> None:
     assert all(json.dumps(each.model_dump(mode="json"), ensure_ascii=False).encode() for each in made)
 
 
-# Code that was written for the SDK's adapters calls ours in the same way.
+# Code for the SDK's adapters calls ours in the same way
 
 
 OpenAI = openai.McpToolRegistrationService
@@ -366,7 +366,7 @@ def test_arguments_have_the_sdks_names_and_order(method: Callable[..., Any], nam
     assert [name for name in found if name != "self"] == names
 
 
-# The page on what differs from the SDK names tests that there are.
+# The tests named on the page of differences from the SDK exist
 
 
 ROOT = Path(__file__).parents[3]

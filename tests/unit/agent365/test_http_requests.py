@@ -1,4 +1,4 @@
-"""Headers of requests to the platform, retries, and how answers are read."""
+"""Tests headers of requests to the platform, retries, and how answers are read."""
 
 import asyncio
 import platform
@@ -34,7 +34,7 @@ from frontdesk.mcp_client.model import HEADER_NAME
 from tests.requirements import shows
 from tests.support.agent365 import HANG_UP, Gateway, head, jwt, opened, turn, whole
 
-# The headers of requests to the platform and to its servers, whatever they are made of.
+# The headers of requests to the platform and to its servers, from any input
 
 
 VISIBLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
@@ -44,7 +44,7 @@ NOWHERE: dict[str, str] = {}
 
 
 class Sly(str):
-    """Text that says something else of itself than it is."""
+    """Text whose own methods describe it wrongly."""
 
     __slots__ = ()
 
@@ -58,7 +58,7 @@ class Sly(str):
 
 
 class Everything:
-    """Has each attribute that anybody asks for, as stand-ins in tests do."""
+    """Has every attribute that is read, as mock objects in tests do."""
 
     def __getattr__(self, name: str) -> "Everything":
         return self
@@ -68,7 +68,7 @@ class Everything:
 
 
 class Touchy:
-    """Takes each question amiss."""
+    """Raises at each use."""
 
     def __getattribute__(self, name: str) -> object:
         if name.startswith("__"):
@@ -90,7 +90,7 @@ TOKEN = TEXT | TEXT.map(Sly) | CLAIMS.map(jwt) | TEXT.map(lambda text: f"Bearer 
 
 
 def check(headers: dict[str, str], token: str = "") -> None:
-    """Each value is one line of visible characters, under a name that a header can have, given once."""
+    """Each value is one line of visible characters, under a valid header name, and occurs once."""
     for name, value in headers.items():
         assert HEADER_NAME.fullmatch(name), name
         assert type(value) is str
@@ -205,7 +205,7 @@ def test_headers_of_a_server_replace_ours_whatever_their_case() -> None:
     assert {name for name in headers if name.lower() != "authorization"} == {"user-agent", "X-MS-AgentId"}
 
 
-# How requests call themselves.
+# The User-Agent of requests
 
 
 FORM = re.compile(r"Agent365SDK/[!-~]+ \([^()\\]+; Python [0-9.a-z+]+(?:; ([ -~]+))?\)")
@@ -252,12 +252,12 @@ def test_what_would_end_the_comment_is_left_out(name: str, shown: str | None) ->
     assert found[1] == shown
 
 
-# What is asked again, after which wait, and how an answer is read.
+# Which requests are retried, after which wait, and how an answer is read
 
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The waits, none of which is kept."""
+    """The waits, which are all skipped."""
     waited: list[float] = []
 
     async def wait(seconds: float) -> None:
@@ -402,7 +402,7 @@ async def test_of_a_message_that_was_taken_the_answer_is_not_waited_for(http: Ht
         assert (await send_request(http, "POST", gateway.url, {}, b"{}")).status == 200
 
 
-# How an operation that does not raise tells how it went.
+# Results of operations that do not raise
 
 
 def failed(*messages: str) -> OperationResult:

@@ -1,4 +1,4 @@
-"""Servers read from ToolingManifest.json and from the platform's answers."""
+"""Tests reading servers from ToolingManifest.json and from the platform's answers."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ from frontdesk.agent365 import (
 from frontdesk.agent365.servers import parse_server, parse_servers
 from tests.requirements import shows
 
-# Servers from ToolingManifest.json, through the endpoint that an agent uses while it is developed.
+# Servers from ToolingManifest.json, through the endpoint that an agent uses during development
 
 
 NAME = "ToolingManifest.json"
@@ -157,7 +157,7 @@ def test_half_a_character_in_a_name_reaches_no_variable() -> None:
     assert [server.mcp_server_name for server in asyncio.run(service.list_tool_servers(""))] == ["mail"]
 
 
-# What a manifest or the platform says of servers, read.
+# Entries of a manifest and of the platform's answers
 
 
 BASE = "https://agent365.svc.cloud.microsoft/agents/servers"
@@ -326,7 +326,7 @@ def test_what_waits_for_a_connection_is_told() -> None:
     assert found.connectivity_status == "Pending"
 
 
-# What the client speaks of.
+# The client's own types
 
 
 CHAT: dict[str, Any] = {"conversation_id": "c", "message_id": "m", "user_message": "u", "chat_history": []}

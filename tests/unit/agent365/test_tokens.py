@@ -1,4 +1,4 @@
-"""Each server gets the token that it wants."""
+"""Tests that each server gets the token that it needs."""
 
 import asyncio
 import copy
@@ -32,7 +32,7 @@ SECONDS = 10.0
 
 @dataclass
 class Exchange:
-    """Answers with a token that names its scope, unless told what to answer or what to do first."""
+    """Answers with a token that names its scope; a test can set another answer or an action before it."""
 
     answers: dict[str, object] = field(default_factory=dict[str, object])
     first: Callable[[], Awaitable[object]] | None = None
@@ -101,7 +101,7 @@ async def test_an_exchange_without_a_token_names_server_and_scope(answer: object
     assert (refused.value.server, refused.value.scope) == ("mail", "api://mail/.default")
 
 
-# A line of its own in a log, colours and a title for a terminal, and text that runs backwards.
+# A separate log line, colours and a title for a terminal, and text that runs backwards.
 CRAFTED = "a\n2026 error \x1b[31m\x1b]0;x\x07\u202e\x85z"
 WRITTEN_OUT = r"a\n2026 error \x1b[31m\x1b]0;x\x07\u202e\x85z"
 
@@ -223,7 +223,7 @@ def test_without_anything_to_exchange_with_only_servers_of_the_first_kind_are_go
     )
 
 
-# Which token a server wants.
+# Which token a server needs
 
 
 SHARED_AUDIENCE = "ea9ffc3e-8a23-4a7d-836d-234d7c7565c1"

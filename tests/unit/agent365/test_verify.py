@@ -1,4 +1,4 @@
-"""What is wrong with a manifest, by itself and beside the live tools."""
+"""Tests the problems of a manifest, by itself and compared with the live tools."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from frontdesk.mcp_client.model import RemoteTool
 from tests.requirements import shows
 from tests.unit.agent365.test_declared import declared
 
-# What is wrong with a manifest is told with its place, and what to do about it.
+# Each problem of a manifest is reported with its place, and with a solution
 
 
 GUID = "05879165-0320-489e-b644-f72b33f3edf0"
@@ -29,7 +29,7 @@ def server(**said: object) -> dict[str, object]:
 
 
 def tool(**said: object) -> dict[str, object]:
-    """A server with one tool that is otherwise well."""
+    """An otherwise valid server with one tool."""
     return server(tools=[{"name": "send", "description": "Sends.", **said}])
 
 
@@ -196,7 +196,7 @@ def test_a_mock_file_that_belongs_to_nobody_is_told(tmp_path: Path) -> None:
     ]
 
 
-# Declared tools held against live ones: what is missing, what takes other arguments, what nobody declared.
+# Declared tools compared with live ones: missing ones, other arguments, undeclared ones
 
 
 WORDS = ["type", "properties", "required", "items", "anyOf", "oneOf", "$ref", "to", "cc", "body"]

@@ -1,4 +1,4 @@
-"""Commands on this machine: real processes, what they say, and that none of them is left."""
+"""Tests commands on this machine with real processes: their output, and that none of them remains."""
 
 import os
 import types
@@ -27,7 +27,7 @@ from frontdesk.settings.model import variable_names
 from tests.support.waiting import until
 
 SECONDS = 20
-# Deaf to being told to leave, and says who it is.
+# Ignores SIGTERM, and writes its process id.
 DEAF = "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"
 
 
@@ -41,7 +41,7 @@ async def ran(command: str, cwd: Path, seconds: float = SECONDS, patience: float
 
 
 def is_gone(pid_file: Path) -> bool:
-    """Not running; one that is dead and waits for a parent to notice is gone as well."""
+    """Not running; a zombie counts as gone."""
     try:
         return psutil.Process(int(pid_file.read_text())).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

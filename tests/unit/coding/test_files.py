@@ -1,4 +1,4 @@
-"""Files on this machine, and memory blocks that are mirrored to files."""
+"""Tests files on this machine, and memory blocks that are mirrored to files."""
 
 import os
 import stat
@@ -20,12 +20,12 @@ from frontdesk.coding.paths import WorkspaceRoots
 from frontdesk.errors import Invalid, NotFound
 from tests.support.waiting import comes_true
 
-# Files on this machine: read, written, deleted and moved.
+# Files on this machine: read, written, deleted and moved
 
 
 @pytest.fixture(params=["by open folders", "by path"])
 def files(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> LocalFiles:
-    """Also as on a system that cannot open a file from a folder."""
+    """Also as on a system that cannot open a file relative to a folder."""
     monkeypatch.setattr(paths, "CAN_OPEN_BENEATH", request.param == "by open folders")
     (tmp_path / "work").mkdir()
     return LocalFiles(WorkspaceRoots.from_folders(tmp_path / "work"))
@@ -70,7 +70,7 @@ async def test_a_file_keeps_its_mode_and_a_new_one_has_the_usual(files: LocalFil
 
 async def test_a_file_stays_whose_it_was(files: LocalFiles, work: Path) -> None:
     (work / "a").touch()
-    # Only root may give a file to somebody; everybody else to another group of their own, if they are in one.
+    # Only root may give a file to another user; other users only to another group of their own, if they are in one.
     owner = (1234, 2345) if os.geteuid() == 0 else (os.getuid(), max(os.getgroups() or [os.getgid()]))
     os.chown(work / "a", *owner)
     await files.write(work / "a", "new")
@@ -268,13 +268,13 @@ async def test_what_is_no_folder_is_not_listed(files: LocalFiles, work: Path) ->
         await list_files(files.roots, work / "away")
 
 
-# Memory blocks as files: where they lie, what they say, and that nothing of it can hurt.
+# Memory blocks as files: their paths, their text, and that none of it can do harm
 
 
 AGENT = "agent-1"
 NAMES = st.text(max_size=300)
 SECONDS = 60
-# Every text is one letter over and over, so that a mixture of two would show.
+# Every text repeats one letter, so that a mixture of two is visible.
 WRITER = """
 import asyncio, sys
 from pathlib import Path
@@ -295,7 +295,7 @@ def mirror(tmp_path: Path) -> MemoryMirror:
 
 
 def shown(folder: Path) -> Mapping[str, str]:
-    """Every file beneath a folder, hidden ones too."""
+    """Every file in a folder and its subfolders, including hidden ones."""
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 

@@ -1,4 +1,4 @@
-"""Which paths are in a session's folders; tricks to get out of them fail."""
+"""Tests which paths are in a session's folders, and that tricks to leave them fail."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ from frontdesk.coding.scan import FileQuery
 from frontdesk.errors import FrontdeskError, Invalid, NotFound
 from tests.requirements import shows
 
-# Which paths are in the folders of a session, by what a model wrote.
+# Which paths are in the folders of a session
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_of_folders_in_each_other_the_outermost_is_where_a_search_begins(tmp_pat
         roots.split(tmp_path / "a" / ".." / "c")
 
 
-# Paths made to get out of the workspace: none of them does, however they are put and whoever moves things about.
+# Paths that try to leave the workspace: none succeeds, whatever their form and whatever others move meanwhile
 
 
 SECRET = "the secret of the house"
@@ -114,7 +114,7 @@ paths_kept = shows("ACP-PATHS")
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Path:
-    """A folder with two workspaces, `work` and `more`; what is secret is beside them."""
+    """A folder with two workspaces, `work` and `more`, and secret files beside them."""
     for name in ("work", "more", "workshop"):
         (tmp_path / name).mkdir()
     (tmp_path / "secret").write_text(SECRET)
@@ -129,13 +129,13 @@ def files(installation: Path) -> LocalFiles:
 
 
 def outside(installation: Path) -> dict[str, str]:
-    """All that is beside the workspaces, to see whether it changed."""
+    """Everything beside the workspaces, to see whether it changed."""
     beside = [installation / "secret", *sorted((installation / "workshop").rglob("*")), *sorted(installation.iterdir())]
     return {str(one): one.read_text() if one.is_file() else "" for one in beside}
 
 
 async def refused(files: LocalFiles, path: Path) -> None:
-    """Neither of the ways in takes it."""
+    """Neither way to open a file accepts it."""
     with pytest.raises(Invalid):
         await files.read(path)
     with pytest.raises(Invalid):
@@ -301,7 +301,7 @@ async def test_what_is_no_regular_file_is_refused_at_once(files: LocalFiles) -> 
 
 
 async def test_links_that_only_the_system_can_follow_are_read_like_any_other(installation: Path) -> None:
-    """Opened by the system, they would lead anywhere, whatever their text says. Where there are none, none is found."""
+    """If the system opened them, they could lead anywhere, whatever their text; missing ones are not found."""
     files = LocalFiles(WorkspaceRoots.from_folders(Path("/proc/self")))
     with (installation / "secret").open() as secret:
         for name in (f"fd/{secret.fileno()}", f"root{installation}/secret", f"cwd/{installation}/secret"):
@@ -393,9 +393,9 @@ for number in itertools.count():
 
 @contextmanager
 def flipping(how: str, place: Path, *ways: Path) -> Generator[None]:
-    """Somebody else who changes what is in a place as fast as they can, in a process of their own.
+    """Another process that changes what is at a path as fast as it can.
 
-    `SWAP` puts now a link to the one, now to the other way there; `TRADE` now what was there, now a link to the way.
+    `SWAP` alternates links to the two places; `TRADE` alternates the original and a link to the other place.
     """
     command = [sys.executable, "-c", FLIPPING.format(how=how), str(place), *map(str, ways)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as flipper:
@@ -440,7 +440,7 @@ def test_what_is_traded_for_a_link_all_the_time_never_leads_out(installation: Pa
 
 
 def races(roots: WorkspaceRoots, given: str, path: Path) -> set[str]:
-    """Read and write many times, by what a tool would ask and by the path as it is; until all that can come has."""
+    """Read and write many times, by the given text and by the path, until all possible results have occurred."""
     seen: Counter[str] = Counter()
     for number in range(MOST_ROUNDS):
         try:
@@ -468,7 +468,7 @@ TREES = st.lists(st.tuples(st.sampled_from(["work", "more"]), INSIDE, st.none() 
 
 
 def built(installation: Path, tree: list[tuple[str, str, str | None]]) -> None:
-    """Files, and links where a target is given; what does not fit with what is there already is left out."""
+    """Files, and links if a target is given; entries that conflict with existing ones are left out."""
     for folder in ("work", "more", "out/a"):
         (installation / folder).mkdir(parents=True)
     for name in ("secret", "out/secret", "out/a/secret", "a"):
@@ -476,7 +476,7 @@ def built(installation: Path, tree: list[tuple[str, str, str | None]]) -> None:
             (installation / name).write_text(SECRET)
     for root, name, target in tree:
         place = installation / root / name
-        # Through a link that leads out we would build outside ourselves.
+        # Through a link that leads out, this would create files outside.
         with suppress(OSError):
             if Path(os.path.realpath(place.parent)).is_relative_to(installation / root):
                 place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What may be done unasked, what is asked about, and what a lasting word covers."""
+"""Tests which actions need no permission, which need one, and what a lasting answer covers."""
 
 import os
 import subprocess
@@ -405,7 +405,7 @@ async def test_what_changed_after_it_was_allowed_is_found(tmp_path: Path) -> Non
     now = datetime.now(UTC)
     assert await changed_since([tmp_path, script], now) == script
     assert await changed_since([tmp_path, script], now + timedelta(minutes=1)) is None
-    # Its own time says nothing, since anybody may set that.
+    # Its own timestamp proves nothing, since anybody may set that.
     os.utime(script, (0, 0))
     assert await changed_since([script], now) == script
     assert await changed_since([tmp_path / "gone"], now) is None

@@ -1,4 +1,4 @@
-"""Searching the files of a workspace, without what git ignores."""
+"""Tests searching the files of a workspace, without files that git ignores."""
 
 import json
 import os
@@ -23,10 +23,10 @@ from frontdesk.coding.paths import WorkspaceRoots
 from frontdesk.coding.scan import LONGEST_LINE, FileLine, FileQuery
 from frontdesk.errors import Invalid, NotFound
 
-# Searching the files of a workspace.
+# Searching the files of a workspace
 
 
-# Python takes longer than anybody lives over this one.
+# Python needs longer than a lifetime for this one.
 ENDLESS = r"(x+x+)+y"
 
 
@@ -201,7 +201,7 @@ def test_a_scan_that_is_late_says_so_itself(roots: WorkspaceRoots) -> None:
 
 
 async def test_no_module_of_the_workspace_is_run(roots: WorkspaceRoots, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python looks for modules where it was started, and an editor starts us in the workspace."""
+    """Python looks for modules in its start folder, and an editor starts us in the workspace."""
     for name in ("json.py", "frontdesk.py", "sitecustomize.py"):
         (roots.cwd / name).write_text(f"open({str(roots.cwd / 'ran')!r}, 'w')\n")
     monkeypatch.chdir(roots.cwd)
@@ -210,7 +210,7 @@ async def test_no_module_of_the_workspace_is_run(roots: WorkspaceRoots, monkeypa
     assert not (roots.cwd / "ran").exists()
 
 
-# What git ignores, against git itself.
+# Ignored files, compared with git itself
 
 
 ALONE = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "LC_ALL": "C", "PATH": os.environ["PATH"]}
@@ -240,7 +240,7 @@ def emptied(repository: Path) -> None:
 
 
 def built(repository: Path, paths: list[str], ignores: Mapping[str, str], exclude: str) -> None:
-    """A tree with these files, as far as a name is not a folder already, and these ignore files in it."""
+    """A tree with these files, unless a name is a folder already, and these ignore files in it."""
     emptied(repository)
     for path in paths:
         file = repository / path
@@ -326,7 +326,7 @@ def test_an_ignore_file_that_is_a_link_says_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pattern", [b"*a" * 60 + b"b", b"**/a*" * 4 + b"b", b"x" + b"**/" * 200 + b"b"])
 def test_a_pattern_made_to_take_long_does_not(pattern: bytes) -> None:
-    """Without the guard this would not end while anybody waits."""
+    """Without the guard this would practically never end."""
     ignored = IgnoreRules().with_file("", pattern)
     assert not ignored.ignores("/".join(["a" * 200] * 8), folder=False)
 

@@ -1,4 +1,4 @@
-"""The coding tools on real files and processes: edits, files and commands, as an editor shows them."""
+"""Tests the coding tools on real files and processes: edits, files and commands, as an editor shows them."""
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
@@ -38,12 +38,12 @@ from frontdesk.errors import Invalid, NotFound
 from frontdesk.llm.tools import TOOL_SECONDS, Tool, ToolOutcome, run_tool
 from tests.requirements import shows
 
-# A bench on real files and real processes, with an editor that keeps what is not saved and a person who answers.
+# The tools on real files and real processes, with an editor with unsaved files and a person who answers
 
 
 @dataclass
 class Buffers:
-    """An editor's files: what is open counts, and is saved when it is written to; the rest is on the disk."""
+    """An editor's files: an open file's text counts, and is saved on a write; other files are on the disk."""
 
     disk: LocalFiles
     open: dict[Path, str] = field(default_factory=dict[Path, str])
@@ -65,7 +65,7 @@ async def _nothing(_permission_request: PermissionRequest) -> None:
 
 
 class Lab:
-    """The tools, what they showed, what they asked leave for, and what the person says to it."""
+    """The tools, their updates, their permission requests, and the person's answers."""
 
     def __init__(
         self, folder: Path, *, commands: CommandRunner | None = None, other: Path | None = None, away: bool = False
@@ -96,13 +96,13 @@ class Lab:
         return await run_tool(self.tools[name], given, "call-1")
 
     async def told(self, name: str, **given: Any) -> str:
-        """What a tool says that works."""
+        """The text of a successful tool call."""
         outcome = await self.use(name, **given)
         assert outcome.ok, outcome.text
         return outcome.text
 
     async def trouble(self, name: str, **given: Any) -> str:
-        """What a tool says that does not."""
+        """The text of a failed tool call."""
         outcome = await self.use(name, **given)
         assert not outcome.ok, outcome.text
         return outcome.text
@@ -117,14 +117,14 @@ class Lab:
         return path
 
     def text(self, name: str) -> str:
-        """As it is on the disk, line ends and all."""
+        """The text on the disk, with its line ends."""
         try:
             return self.path(name).read_bytes().decode()
         except FileNotFoundError as error:
             raise NotFound(name) from error
 
 
-# One piece of a text in the place of another.
+# Replacing one piece of a text by another
 
 
 def test_the_only_place_is_replaced() -> None:
@@ -171,7 +171,7 @@ SOME = st.text("ab\n", max_size=8)
 def test_an_edit_of_a_windows_text_is_that_of_a_plain_one_with_other_line_ends(
     before: str, start: str, end: str, after: str, new: str
 ) -> None:
-    # The X is what makes it the only one.
+    # The X makes it unique.
     old, text = f"{start}X{end}", f"{before}{start}X{end}{after}\n"
     plain = replace_text(text, old, new)
     windows = replace_text(text.replace("\n", "\r\n"), old, new)
@@ -179,7 +179,7 @@ def test_an_edit_of_a_windows_text_is_that_of_a_plain_one_with_other_line_ends(
     assert windows == TextEdit(plain.text.replace("\n", "\r\n"), plain.line, 1)
 
 
-# The tools on files: what they answer, show, ask for and do, on real files behind an editor.
+# The tools on files: their answers, updates, permission requests and effects, on real files behind an editor
 
 
 REFUSED = PermissionDecision(allowed=False, reason="not today")
@@ -406,14 +406,14 @@ async def test_arguments_that_do_not_fit_are_told_in_a_line(lab: Lab) -> None:
     assert "colour" in await lab.trouble("read_file", path="a", colour="red")
 
 
-# The tool that runs commands, and how files are read after one.
+# The tool that runs commands, and reading files after a command
 
 
 LONG_AGO = 1_000_000_000
 
 
 class InEditor:
-    """A terminal of the editor's, which says what it ran."""
+    """A terminal of the editor's, which records the command."""
 
     def __init__(self) -> None:
         self.ran: list[tuple[str, Path, float]] = []

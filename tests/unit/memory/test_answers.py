@@ -1,4 +1,4 @@
-"""What insights and the memory tools say: numbers, lengths, times and lists."""
+"""Tests the texts of insights and of the memory tools: numbers, lengths, times and lists."""
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -32,7 +32,7 @@ from frontdesk.memory.operations.base import (
 )
 from frontdesk.memory.validation import RecordPage
 
-# Insights say what the numbers say, and nothing else.
+# Insights state what the numbers show, and nothing else
 
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -43,7 +43,7 @@ DONE, OPEN, DROPPED = TaskStatus.COMPLETED, TaskStatus.PENDING, TaskStatus.CANCE
 
 
 def on(day: int, hour: int = 12, minute: int = 0) -> datetime:
-    """In March, where the person is."""
+    """In March, in the person's zone."""
     return datetime(2026, 3, day, hour, minute, tzinfo=BERLIN).astimezone(UTC)
 
 
@@ -94,7 +94,7 @@ def test_time_is_counted_where_it_falls_on_the_clock() -> None:
         # Half of it before midnight, and across the hour that was skipped on the 29th.
         TrackedTime(on(26, 23, 30), on(27, 0, 30), "Work"),
         TrackedTime(on(29, 1, 30), on(29, 3, 30), "Play"),
-        # Begun before the stretch, still running, and without a category.
+        # Begun before the period, still running, and without a category.
         TrackedTime(on(24, 23), on(25, 0, 10), None),
         TrackedTime(NOW - timedelta(minutes=50), None, None),
     ]
@@ -206,7 +206,7 @@ def test_whatever_the_facts_there_are_one_to_six_whole_sentences_and_the_parts_m
     assert compute_insights(name, replace(facts)) == found
 
 
-# What the memory tools say: counts, lengths, times on the person's clock, and lists that tell what is missing.
+# The memory tools: counts, lengths, times on the person's clock, and lists that report what is missing
 
 
 AT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""How a person's records are ranked and indexed: words, weights, and vectors in a tree."""
+"""Tests how a person's records are ranked and indexed: words, weights, and vectors in a tree."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,7 @@ from frontdesk.memory.search.service import (
 from frontdesk.memory.search.vectors_store import TreePart, add_vectors, centre_of, nearest_numbers, split_in_two
 from frontdesk.search.vectors import Floats, NumberedVectors, dimensions_of
 
-# In which order items come, and why.
+# The order of results, and its reasons
 
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -55,7 +55,7 @@ def _order(
     salience: Sequence[float] | None = None,
     hidden: Sequence[int] = (),
 ) -> list[RankedItem]:
-    """Of items 1, 2, 3 …, each long ago, hours apart, unless it is said when."""
+    """Items 1, 2, 3 …, each long ago, hours apart, unless a time is given."""
     count = len(nearness)
     apart = [OLD + 10 * SITTING_SECONDS * place for place in range(count)]
     candidates = SearchCandidates(
@@ -145,7 +145,7 @@ def test_a_hit_says_why_it_was_found() -> None:
     assert ItemHit(item=ITEM, text="", score=0.0).why == "little speaks for it"
 
 
-# What words weigh, and how it is kept who holds them.
+# The weights of words, and the index of the records that contain them
 
 
 NUMBERS = st.integers(0, 3 * BLOCK_SIZE)
@@ -190,7 +190,7 @@ def test_an_endless_text_is_found_by_its_first_words() -> None:
     assert max(map(len, weigh_terms("a" * 1000))) == TERM_LENGTH
 
 
-# Vectors in cells and cells in regions, as they grow.
+# Vectors in cells and cells in regions, as they grow
 
 
 SIZE = 16
@@ -202,7 +202,7 @@ def _vectors(count: int, seed: int = 1) -> Floats:
 
 
 def _grown(vectors: Floats, batch: int) -> TreePart:
-    """All of a tree, as it stands after so many at a time."""
+    """The whole tree after each batch of this size."""
     part = TreePart({}, {}, 1, 1)
     for start in range(0, len(vectors), batch):
         rows = vectors[start : start + batch]

@@ -1,4 +1,4 @@
-"""The rules of tasks and of time, and the schedules that wake agents for due tasks."""
+"""Tests the rules of tasks and of time, and the schedules that wake agents for due tasks."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -48,7 +48,7 @@ from frontdesk.memory.times import TimeSpan, span_of_days
 from frontdesk.memory.validation import new_id
 from frontdesk.memory.wakeups import AgentWaker, CancelWake, MoveWake, WakeAgent, decide_wakeup, wakeup_for
 
-# The rules of tasks and of time, without a database.
+# The rules of tasks and of time, without a database
 
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -108,7 +108,7 @@ def test_whatever_is_linked_in_whatever_order_nothing_ever_waits_for_itself(aske
 
 
 def reached(waits_for: dict[str, list[str]], start: str) -> set[str]:
-    """By going round until nothing new turns up."""
+    """Repeats until it finds nothing new."""
     found = {start}
     while more := {other for one in found for other in waits_for.get(one, [])} - found:
         found |= more
@@ -258,12 +258,12 @@ def test_entries_go_forward_and_not_for_ever() -> None:
     assert stop_entry(entry(NOW + HOUR, None), NOW).end_at == NOW + HOUR + INSTANT
 
 
-# Due tasks wake agents: what a change of a task asks for, and that the schedules follow it whatever comes between.
+# Due tasks wake agents: what a task's change requests, and that the schedules follow it whatever comes between
 
 
 ANN = PersonScope("ann")
 MORNING = datetime(2026, 11, 20, 9, tzinfo=UTC)
-# The waker goes by the clock of the machine.
+# The waker uses the clock of the machine.
 FUTURE = datetime(2999, 1, 1, tzinfo=UTC)
 
 
@@ -345,12 +345,12 @@ def test_whatever_a_task_was_the_plan_brings_what_it_is_to_its_one_wake_or_none(
 
 
 async def nothing() -> None:
-    """Nothing comes in between."""
+    """No other change comes in between."""
 
 
 @dataclass
 class Book:
-    """A scheduler's book: what stands in it, what goes wrong, and what happens while somebody writes in it."""
+    """A fake scheduler: its schedules, its failures, and the changes that happen during a write."""
 
     lines: dict[int, tuple[str, str, datetime]] = field(default_factory=dict[int, tuple[str, str, datetime]])
     error: FrontdeskError | None = None
@@ -383,7 +383,7 @@ async def agent_named(text: str) -> str | None:
 
 @dataclass
 class Desk:
-    """A person's tasks, and a waker that follows what is done with them."""
+    """A person's tasks, and a waker that follows their changes."""
 
     records: PersonDatabase
     book: Book

@@ -1,4 +1,4 @@
-"""Times as people give them in their zone, and distances on the globe."""
+"""Tests times as people enter them in their zone, and distances on the globe."""
 
 from datetime import UTC, date, datetime, timedelta
 from math import cos, isclose, radians
@@ -13,7 +13,7 @@ from frontdesk.memory.memories_rules import SearchArea, bounding_box, distance_k
 from frontdesk.memory.times import DayEdge, find_zone, parse_day, parse_time, span_of_days, today_in
 from frontdesk.memory.validation import new_id, parse_id
 
-# Times as people give them, in the zone they live in.
+# Times as people enter them, in their zone
 
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -81,7 +81,7 @@ def test_ids_are_uuids_in_the_order_of_their_making() -> None:
     assert all(one[14] == "7" and one[19] in "89ab" for one in made)
 
 
-# Distances on the globe, and the boxes that a database can look in.
+# Distances on the globe, and the boxes that a database can search
 
 
 LATITUDES, LONGITUDES = st.floats(-90, 90), st.floats(-180, 180)

@@ -1,4 +1,4 @@
-"""How work for agents goes from one status to another, and how far an agent may go with it."""
+"""Tests how work for agents changes its status, and which changes an agent may make."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

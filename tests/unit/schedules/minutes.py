@@ -1,6 +1,6 @@
-"""What a cron rule fires at, found the slow way: minute by minute, as a clock on the wall would show them.
+"""Finds the fires of a cron rule the slow way: minute by minute, as a wall clock shows them.
 
-Nothing here comes from the code under test, nor from the library that it reads rules with.
+Nothing here comes from the code under test, or from the library with which it reads rules.
 """
 
 from calendar import monthrange
@@ -22,7 +22,7 @@ MONTH_NAMES = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "O
 
 @dataclass(frozen=True)
 class Field:
-    """A field as it is written, and the numbers it stands for; `marks` are L, LW, or (weekday, which of the month)."""
+    """A field as text, and the numbers it stands for; `marks` are L, LW, or (weekday, which of the month)."""
 
     text: str
     numbers: frozenset[int] = frozenset()
@@ -35,7 +35,7 @@ class Field:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A rule whose meaning is known from how it was made."""
+    """A rule with a known meaning, since a test made it from its parts."""
 
     minute: Field
     hour: Field
@@ -86,8 +86,8 @@ def on(rule: Rule, day: date) -> bool:
 def fires(rule: Rule, zone: str, around: datetime) -> Sequence[datetime]:
     """Every fire of the two days around a moment.
 
-    The clock is watched as Debian's cron does it. Rules with a star in the minute or the hour fire when it shows a
-    time of theirs. The others are run for every minute up to the latest that it ever showed, each one once.
+    It follows the clock as Debian's cron does. Rules with a star in the minute or the hour fire when the clock shows a
+    matching time. Other rules run for every minute up to the latest that the clock ever showed, each minute once.
     """
     found: list[datetime] = []
     watched = scan(zone, around)
@@ -105,7 +105,7 @@ def fires(rule: Rule, zone: str, around: datetime) -> Sequence[datetime]:
 
 @cache
 def scan(zone: str, around: datetime) -> Sequence[tuple[datetime, datetime]]:
-    """Each minute of the two days around a moment, and what a clock in the zone shows then."""
+    """Each minute of the two days around a moment, and the time of a clock in the zone."""
     there = ZoneInfo(zone)
     moments = [around + step * MINUTE for step in range(-24 * 60, 24 * 60 + 1)]
     return [(moment, moment.astimezone(there).replace(tzinfo=None, fold=0)) for moment in moments]
@@ -120,7 +120,7 @@ def _minutes(after: datetime, until: datetime) -> Iterator[datetime]:
 
 @cache
 def changes(zone: str) -> Sequence[datetime]:
-    """The moments at which clocks in the zone are changed; where they never are, some days in the middle of months."""
+    """The moments of clock changes in the zone; for a zone without any, some days in the middle of months."""
     there = ZoneInfo(zone)
     hours = (datetime(YEARS[0], 1, 1, tzinfo=UTC) + step * DAY / 4 for step in range(len(YEARS) * 365 * 4))
     found: list[datetime] = []
@@ -192,7 +192,7 @@ MARKED_WEEKDAYS = (
     *(Field(f"{DAY_NAMES[day]}#{which}", marks=frozenset({(day, which)})) for day in range(7) for which in range(1, 6)),
 )
 
-# Most rules are to fire within the two days that are watched, so the days are mostly left open.
+# Most rules should fire within the two days, so their days are mostly unrestricted.
 RULES = st.builds(
     Rule,
     minute=_stars(0, 59) | _numbers(0, 59),

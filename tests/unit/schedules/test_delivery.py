@@ -1,4 +1,4 @@
-"""What an agent is told of a due prompt, how its answer goes to a webhook, and how loud the log is."""
+"""Tests the text of a due prompt, the delivery of its answer to a webhook, and the level of its log events."""
 
 import hashlib
 import hmac
@@ -38,7 +38,7 @@ from frontdesk.schedules.webhooks import (
 from frontdesk.schedules.worker import log_ended
 from frontdesk.text import parse_retry_after
 
-# What an agent is told when a scheduled prompt reaches it, and how much of its answer is kept.
+# The message of a scheduled prompt to its agent, and how much of the answer is kept
 
 
 DUE = 1_794_816_000_000_000
@@ -202,7 +202,7 @@ def test_a_doubt_stays_until_a_turn_has_looked_into_it() -> None:
     assert DeliveryTurn(replace(RUN, in_doubt=True)).failure_of(Unavailable("Away.")).in_doubt
 
 
-# Answers on their way to webhooks: what is signed, how long one is tried, and where none may go.
+# Answers to webhooks: the signature, the retries, and forbidden addresses
 
 
 HOOK = "https://hooks.example.com/in/secret-path"
@@ -353,7 +353,7 @@ async def test_a_name_that_leads_nowhere_is_tried_again_later() -> None:
     assert not caught.value.permanent
 
 
-# How loud the log is about prompts that ended.
+# Log levels for prompts that ended
 
 
 def ended(standing: RunStatus, times: int) -> list[SettledRun]:

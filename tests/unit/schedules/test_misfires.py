@@ -1,4 +1,4 @@
-"""What is run, left out and next when fires are due, however long nobody was there."""
+"""Tests which due runs happen, are skipped or come next, however long no worker ran."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -122,7 +122,7 @@ def test_within_its_jitter_no_fire_is_missed() -> None:
 def test_a_second_after_second_that_was_down_for_a_year_is_planned_at_once(misfire: Misfire) -> None:
     every = Trigger(TriggerKind.INTERVAL, "1s", start_us=T0)
     policy, last = SchedulePolicy(misfire=misfire, max_late_s=200 * 24 * 3600), T0 + YEAR
-    # Going through the seconds one by one, a thousand plans would take hours.
+    # Second by second, a thousand plans would take hours.
     (found,) = {plan_fire(every, policy, T0, last) for _ in range(1000)}
     assert found.skipped is not None
     if misfire is Misfire.ALL:
@@ -194,7 +194,7 @@ def slowly(
     most: int | None,
     ended_us: int | None,
 ) -> FirePlan:
-    """The plan by going through every fire that is due."""
+    """The plan, from a loop over every due fire."""
     if most is not None and fired >= most:
         return FirePlan(None, None, None)
     slack = trigger.jitter_s * SECOND

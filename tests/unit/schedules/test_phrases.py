@@ -1,4 +1,4 @@
-"""Plain words for when: the one rule that each means, and the refusal of what could mean two things."""
+"""Tests schedules in plain words: the one rule that each phrase means, and the refusal of ambiguous ones."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -260,7 +260,7 @@ CRON = {
     "every fortnight on monday at 9": "0 9 * * MON every 2 weeks from 2025-06-16",
 }
 
-# When what repeats begins and ends, in Berlin; an end is the last moment that counts.
+# When a repetition begins and ends, in Berlin; the end is the last moment that counts.
 BOUNDED = {
     "every day at 9 until Christmas": (None, "2025-12-25T23:59:59.999999"),
     "every 10 minutes until 5pm": (None, "2025-06-11T17:00:00"),
@@ -282,7 +282,7 @@ BOUNDED = {
     "every hour until tomorrow evening at 8": (None, "2025-06-12T20:00:00"),
 }
 
-# The same where the only time stands behind the start or the end: it is that of each run.
+# The same if the only time follows the start or the end: it is the time of each run.
 TIME_BEHIND = {
     "every day starting tomorrow at 9": "every day at 9 starting tomorrow",
     "every weekday starting monday at 9 and 17": "every weekday at 9 and 17 starting monday",
@@ -560,7 +560,7 @@ def test_a_time_that_comes_never_or_twice_is_refused_with_those_that_there_are(t
 
 @pytest.mark.parametrize("day", range(1, 8))
 def test_next_weekday_is_the_day_that_two_of_three_ways_to_count_agree_on(day: int) -> None:
-    """The first of that name, that of the next week from Monday on, and that of the next week from Sunday on."""
+    """The first day of that name, that of the next week from Monday on, and that of the next week from Sunday on."""
     today = datetime(2025, 6, 8 + day, 12, tzinfo=UTC)
     for number, name in enumerate(WEEKDAY_NAMES, 1):
         coming = (number - day - 1) % 7 + 1
@@ -571,7 +571,7 @@ def test_next_weekday_is_the_day_that_two_of_three_ways_to_count_agree_on(day: i
         assert ways.count(meant) >= 2
 
 
-# For each: whether a day (and how many days after the first such day, of how many weeks and months) is meant.
+# For each: whether it means a day (and how many days after the first such day, of how many weeks and months).
 Meant = Callable[[date, date], bool]
 RECURRING: dict[str, tuple[Meant, list[time]]] = {
     "every other tuesday at 5pm": (
@@ -608,7 +608,7 @@ RECURRING: dict[str, tuple[Meant, list[time]]] = {
 def test_what_comes_by_the_calendar_comes_on_those_days_at_that_time_on_the_wall(
     now_us: int, text: str, zone: str
 ) -> None:
-    """Found day by day, with the calendar alone: what falls into a skipped hour comes right after it."""
+    """Found day by day, with the calendar alone: a time in a skipped hour moves to right after it."""
     meant, clocks = RECURRING[text]
     trigger = parse_phrase(text, now_us, zone)
     assert trigger is not None
@@ -626,11 +626,11 @@ def test_what_comes_by_the_calendar_comes_on_those_days_at_that_time_on_the_wall
 
 
 def _shown(wall: datetime, zone: ZoneInfo) -> int:
-    """The first moment at which clocks in the zone show this, or where they never do, the first after it."""
+    """The first moment at which clocks in the zone show this; if they never do, the first moment after it."""
     moment_of = wall.replace(tzinfo=zone).astimezone(UTC)
     if moment_of.astimezone(zone).replace(tzinfo=None) == wall:
         return to_us(moment_of)
-    # Clocks are set forward over it: the change, found minute by minute.
+    # Clocks skip it: the change, found minute by minute.
     at = moment_of - timedelta(hours=3)
     while at.astimezone(zone).replace(tzinfo=None) < wall:
         at += timedelta(minutes=1)

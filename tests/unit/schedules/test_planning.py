@@ -1,4 +1,4 @@
-"""What callers ask for becomes a schedule or is refused; whose schedules they see; and rows of PromptYoSelf files."""
+"""Tests how requests become schedules or are refused, which ones callers see, and rows of PromptYoSelf files."""
 
 import random
 import sqlite3
@@ -47,7 +47,7 @@ from frontdesk.schedules.requests import NewSchedule, ScheduleChange, parse_sche
 from tests.requirements import shows
 from tests.support.scheduling import ADA, ANN, BOB, OPERATOR, OWNERS, reminder, schedule, visitors, write
 
-# What callers ask for becomes a rule, or is refused in the words that clients know.
+# A request becomes a rule, or is refused in the words that clients know
 
 
 NOW = to_us(datetime(2026, 3, 4, 12, tzinfo=UTC))
@@ -292,7 +292,7 @@ def test_a_schedules_number_may_come_as_text() -> None:
             parse_schedule_id(value)
 
 
-# Whose schedules a caller may see, and for which agents it may make them: every kind of caller, every owner.
+# Whose schedules a caller may see, and for which agents it may make them: every kind of caller, every owner
 
 
 EVERYONE = list(visitors())
@@ -380,7 +380,7 @@ def test_a_token_that_many_hold_is_nobodys_scope() -> None:
         assert scope_of(Caller("1", verified=True, local=local, credential_id="token:https://issuer")) is None
 
 
-# Runs as every interface tells them.
+# Runs as every interface shows them
 
 
 def test_a_run_says_that_its_answer_was_not_taken_and_why() -> None:
@@ -394,7 +394,7 @@ def test_a_run_says_that_its_answer_was_not_taken_and_why() -> None:
     assert RunResponse.of(given_up).model_dump()["webhook"] == told
 
 
-# What becomes of each row of a PromptYoSelf file.
+# The import of each row of a PromptYoSelf file
 
 
 @pytest.fixture

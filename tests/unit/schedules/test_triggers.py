@@ -1,4 +1,4 @@
-"""Cron rules, intervals and exact times: what is read, what is refused, and when they fire."""
+"""Tests cron rules, intervals and exact times: valid ones, refused ones, and when they fire."""
 
 import sys
 from datetime import UTC, date, datetime, timedelta
@@ -28,7 +28,7 @@ from frontdesk.schedules.triggers import (
 from tests.requirements import shows
 from tests.unit.schedules.minutes import RULES, ZONES, Rule, changes, fires
 
-# Cron rules: what is read, what is refused, and what the changes of the clock do to them.
+# Cron rules: valid ones, refused ones, and the effect of clock changes
 
 
 def us_at(text: str) -> int:
@@ -140,23 +140,23 @@ def test_a_zone_is_known_in_any_case() -> None:
 @pytest.mark.parametrize(
     ("rule", "zone", "after", "expected"),
     [
-        # Clocks go forward: an appointment in the gap is kept right after it, and once.
+        # Clocks go forward: a fixed time in the gap fires right after it, and once.
         ("30 2 * * *", "Europe/Berlin", "2025-03-29T12:00Z", ["03-30 03:00+0200", "03-31 02:30+0200"]),
         ("0,15,30 2 * * *", "Europe/Berlin", "2025-03-29T12:00Z", ["03-30 03:00+0200", "03-31 02:00+0200"]),
         ("0 2,3 * * *", "Europe/Berlin", "2025-03-29T12:00Z", ["03-30 03:00+0200", "03-31 02:00+0200"]),
         ("30 2 * * SUN", "America/New_York", "2025-03-08T12:00Z", ["03-09 03:00-0400", "03-16 02:30-0400"]),
         ("15 2 * * *", "Australia/Lord_Howe", "2025-10-04T12:00Z", ["10-05 02:30+1100", "10-06 02:15+1100"]),
         ("30 0 * * *", "America/Sao_Paulo", "2018-11-03T12:00Z", ["11-04 01:00-0200", "11-05 00:30-0200"]),
-        # … and what goes by the clock on the wall has nothing to fire at.
+        # … and a rule that follows the wall clock has no time to fire.
         ("*/30 2 * * *", "Europe/Berlin", "2025-03-29T12:00Z", ["03-31 02:00+0200", "03-31 02:30+0200"]),
         ("0 * * * *", "Europe/Berlin", "2025-03-30T00:30Z", ["03-30 03:00+0200", "03-30 04:00+0200"]),
         ("0 */2 * * *", "Europe/Berlin", "2025-03-29T22:30Z", ["03-30 00:00+0100", "03-30 04:00+0200"]),
-        # Clocks go back: an appointment is kept the first time.
+        # Clocks go back: a fixed time fires the first time.
         ("30 2 * * *", "Europe/Berlin", "2025-10-25T12:00Z", ["10-26 02:30+0200", "10-27 02:30+0100"]),
         ("30 2 * * *", "Europe/Berlin", "2025-10-26T01:10Z", ["10-27 02:30+0100", "10-28 02:30+0100"]),
         ("45 1 * * *", "Australia/Lord_Howe", "2025-04-05T12:00Z", ["04-06 01:45+1100", "04-07 01:45+1030"]),
         ("30 23 * * *", "America/Sao_Paulo", "2018-02-17T12:00Z", ["02-17 23:30-0200", "02-18 23:30-0300"]),
-        # … and what goes by the clock on the wall fires both times.
+        # … and a rule that follows the wall clock fires both times.
         ("0 * * * *", "Europe/Berlin", "2025-10-25T23:30Z", ["10-26 02:00+0200", "10-26 02:00+0100"]),
         ("*/30 2 * * *", "Europe/Berlin", "2025-10-26T00:10Z", ["10-26 02:30+0200", "10-26 02:00+0100"]),
         ("45 * * * *", "Australia/Lord_Howe", "2025-04-05T14:00Z", ["04-06 01:45+1100", "04-06 01:45+1030"]),
@@ -191,11 +191,11 @@ def test_the_shortest_time_between_two_fires_is_found(rule: str, seconds: int) -
     assert closest_fires_s(cron_trigger(rule, "Europe/Berlin")) == seconds
 
 
-# Cron rules against a clock that is watched minute by minute, over every kind of change of the clock.
+# Cron rules against a clock read minute by minute, over every kind of clock change
 
 
 HALF = timedelta(hours=23)
-# After so many years a calendar begins anew.
+# After so many years a calendar repeats.
 DAYS = [date(2000, 1, 1) + timedelta(days=number) for number in range(28 * 366)]
 MINUTE_US = 60 * SECOND
 
@@ -256,11 +256,11 @@ def test_a_fire_far_away_is_a_time_that_the_rule_names(rule: Rule, zone: str, af
 
 
 def test_days_that_never_come_together_never_fire() -> None:
-    """With a star in either of them both must fit, and a fifth Monday is never one of the days 1, 9, 17 and 25."""
+    """With a star in either field both must match, and a fifth Monday is never one of the days 1, 9, 17 and 25."""
     assert next_fire_after(Trigger(TriggerKind.CRON, "* * */8 * MON#5", "Europe/Berlin"), 0) is None
 
 
-# Intervals, one-time triggers and jitter: when they fire, and what is refused.
+# Intervals, one-time triggers and jitter: when they fire, and refused ones
 
 
 NOW = to_us(datetime(2025, 6, 11, 8, 15, 30, 123456, tzinfo=UTC))
@@ -361,7 +361,7 @@ def test_time_ends_before_the_calendar_does(kind: TriggerKind) -> None:
     assert next_fire_after(trigger, far) is None
 
 
-# Exact times: the forms that are taken, those that are refused, and how a rule is said back.
+# Exact times: accepted forms, refused forms, and the text of a rule
 
 
 WRONG = "Invalid time format. Use ISO 8601 like 2025-12-25T10:00:00Z or include offset, e.g. 2025-12-25T10:00:00-05:00"
