@@ -41,8 +41,8 @@ DEFAULT_AGENT_VARIABLES = (
 
 # Variables of products that Frontdesk replaces; `frontdesk doctor` reports those that are still set.
 OBSOLETE_VARIABLES: Mapping[str, str] = {
-    "ZMEMORY_API_URL": "memory is kept by Frontdesk itself, there is no backend to point at",
-    "ZMEMORY_TIMEOUT": "memory is kept by Frontdesk itself, there is no backend to wait for",
+    "ZMEMORY_API_URL": "Frontdesk stores the memory itself; there is no backend to name",
+    "ZMEMORY_TIMEOUT": "Frontdesk stores the memory itself; there is no backend to wait for",
     "NEXT_PUBLIC_SUPABASE_ANON_KEY": "tokens are checked against the issuer's keys, not with the anon key",
     "SUPABASE_SERVICE_ROLE_KEY": "API keys are Frontdesk's own; no service role is needed",
 }
