@@ -129,6 +129,8 @@ async def test_a_brief_transaction_waits_for_another_writer_and_holds_up_nobody(
         tasks.start_soon(add)
         for _ in range(20):
             await database.ping()
+        if database.shared:
+            await until(lambda: bool(order))
         order.append("long")
     assert order == (["brief", "long"] if database.shared else ["long", "brief"])
     async with database.read_transaction() as connection:
