@@ -50,12 +50,12 @@ def closest_name(name: str, others: Iterable[str]) -> str | None:
     return plain[found[0]] if found else None
 
 
-def not_found_message(said: str, name: str, others: Sequence[str]) -> str:
+def not_found_message(text: str, name: str, others: Sequence[str]) -> str:
     """A message that there is no such thing, with the closest name, or with the names that exist."""
     meant = closest_name(name, others)
     if meant is not None:
-        return f"{said}; did you mean '{meant}'?"
-    return f"{said}; there are: {list_first(others, MAX_NAMES_LISTED) or 'none'}."
+        return f"{text}; did you mean '{meant}'?"
+    return f"{text}; there are: {list_first(others, MAX_NAMES_LISTED) or 'none'}."
 
 
 def _comparable_name(name: str) -> str:
@@ -67,12 +67,12 @@ def list_first(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
-def parse_json_object(given: object) -> Mapping[str, Any] | None:
+def parse_json_object(value: object) -> Mapping[str, Any] | None:
     """A JSON object, from text or a value; None if it is not one, or cannot be passed on."""
     try:
-        if isinstance(given, str):
-            given = json.loads(given, parse_constant=_refuse_constant) if given.strip() else {}
-        found = _storable_json({} if given is None else given, MAX_JSON_DEPTH)
+        if isinstance(value, str):
+            value = json.loads(value, parse_constant=_refuse_constant) if value.strip() else {}
+        found = _storable_json({} if value is None else value, MAX_JSON_DEPTH)
     except (ValueError, RecursionError):
         return None
     return cast("Mapping[str, Any]", found) if isinstance(found, dict) else None

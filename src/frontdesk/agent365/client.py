@@ -193,10 +193,10 @@ class McpToolServerConfigurationService:
     def _resolve_agent_id_for_header(self, auth_token: str | None, turn_context: object = None) -> str | None:
         return headers.agent_id_for_header(auth_token, turn_context, self._environ)
 
-    async def _asked(self, url: str, said: Mapping[str, str]) -> PlatformReply:
+    async def _asked(self, url: str, headers: Mapping[str, str]) -> PlatformReply:
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._get(url, said)
+                return await self._get(url, headers)
         except TimeoutError:
             reason = f"no whole answer in {self._timeout:g} s"
             raise PlatformTimeout(f"Failed to read MCP servers from endpoint: {reason}") from None
@@ -220,14 +220,14 @@ class McpToolServerConfigurationService:
             self._logger.warning("The platform's answer is no list of MCP servers: it counts as none")
         return servers or []
 
-    async def _get(self, url: str, said: Mapping[str, str]) -> PlatformReply:
+    async def _get(self, url: str, headers: Mapping[str, str]) -> PlatformReply:
         longest = min(LONGEST_WAIT, self._timeout / (self._retries + 1))
         async with self._connections() as http:
-            return await get_with_retries(lambda: send_request(http, "GET", url, said, None), self._retries, longest)
+            return await get_with_retries(lambda: send_request(http, "GET", url, headers, None), self._retries, longest)
 
-    async def _post(self, url: str, said: Mapping[str, str], body: bytes) -> PlatformReply:
+    async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> PlatformReply:
         async with self._connections() as http:
-            return await post_with_retries(lambda: send_request(http, "POST", url, said, body), self._retries)
+            return await post_with_retries(lambda: send_request(http, "POST", url, headers, body), self._retries)
 
     @asynccontextmanager
     async def _connections(self) -> AsyncGenerator[HttpClient]:

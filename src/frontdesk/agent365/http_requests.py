@@ -121,6 +121,6 @@ def _codec(charset: str) -> str:
     return found if found in CODECS else "utf-8"
 
 
-def _parse_retry_after(said: str | None) -> float | None:
+def _parse_retry_after(text: str | None) -> float | None:
     """A wait in seconds; a date is ignored, as clocks differ."""
-    return float(said) if said and re.fullmatch(r"[0-9]{1,6}", said.strip()) else None
+    return float(text) if text and re.fullmatch(r"[0-9]{1,6}", text.strip()) else None

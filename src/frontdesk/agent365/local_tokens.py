@@ -119,8 +119,8 @@ def _expiry_problem(expires: object, now: float) -> tuple[str, str] | None:
     return "expiry", f"The token expired at {when}; get a new one"
 
 
-def _audience_problem(said: object, audience: str) -> tuple[str, str] | None:
-    named = [name for name in (cast("list[object]", said) if isinstance(said, list) else [said]) if name is not None]
+def _audience_problem(value: object, audience: str) -> tuple[str, str] | None:
+    named = [name for name in (cast("list[object]", value) if isinstance(value, list) else [value]) if name is not None]
     if any(isinstance(name, str) and _normalize_audience(name) == _normalize_audience(audience) for name in named):
         return None
     found = one_line(storable(", ".join(map(str, named))), SHOWN_LENGTH) or "none"
@@ -206,5 +206,5 @@ def _assertion_claims(form: TokenForm, kind: str, now: float) -> Mapping[str, ob
     return claims
 
 
-def _short_text(said: object) -> str:
-    return said if isinstance(said, str) and len(said) <= LONGEST_VALUE else ""
+def _short_text(value: object) -> str:
+    return value if isinstance(value, str) and len(value) <= LONGEST_VALUE else ""

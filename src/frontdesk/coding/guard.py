@@ -88,9 +88,9 @@ class PathGuard:
     own: tuple[Path, ...] = ()
     local: bool = True
 
-    async def check_file(self, given: str, path: Path) -> str:
+    async def check_file(self, text: str, path: Path) -> str:
         """Why a change of this file needs an answer each time; empty where it does not. `path` is `given`, resolved."""
-        why = await to_thread.run_sync(self._path_reason, given, path)
+        why = await to_thread.run_sync(self._path_reason, text, path)
         return ASKED_EACH_TIME.format(why=why) if why else ""
 
     async def check_move(self, source: tuple[str, Path], target: tuple[str, Path]) -> str:
@@ -153,9 +153,9 @@ class PathGuard:
                 return f"{self.roots.display(place)[:200]} is in it, and {why}"
         return TOO_MANY if len(inside) > MOST_ENTRIES else ""
 
-    def _path_reason(self, given: str, path: Path) -> str:
+    def _path_reason(self, text: str, path: Path) -> str:
         """Checks the given names, the names to which links lead, and what is on the disk."""
-        literal = Path(os.path.normpath(self.roots.cwd / given))
+        literal = Path(os.path.normpath(self.roots.cwd / text))
         if why := self._name_reason(literal) or self._name_reason(path):
             return why
         for why, place in self._places(path):

@@ -31,16 +31,16 @@ class WorkspaceRoots:
     def all(self) -> tuple[Path, ...]:
         return (self.cwd, *self.others)
 
-    def resolve(self, given: str) -> Path:
+    def resolve(self, text: str) -> Path:
         """The real path (`~` is an ordinary name); raises `Invalid` if it is outside these folders."""
-        return self._require_inside(_resolve_links(self.cwd / _check_path_text(given)), given)
+        return self._require_inside(_resolve_links(self.cwd / _check_path_text(text)), text)
 
-    def resolve_entry(self, given: str) -> Path:
+    def resolve_entry(self, text: str) -> Path:
         """Like `resolve`, for a file that is deleted or moved: a link at the end is not followed."""
-        path = self.cwd / _check_path_text(given)
+        path = self.cwd / _check_path_text(text)
         if path.name in {"", ".."}:
-            return self.resolve(given)
-        return self._require_inside(_resolve_links(path.parent) / path.name, given)
+            return self.resolve(text)
+        return self._require_inside(_resolve_links(path.parent) / path.name, text)
 
     def display(self, path: Path) -> str:
         """A path on one line, relative to the working folder where it is inside."""
@@ -55,19 +55,19 @@ class WorkspaceRoots:
         root = min(around, key=lambda one: len(one.parts))
         return root, plain.relative_to(root).parts
 
-    def _require_inside(self, path: Path, given: str) -> Path:
+    def _require_inside(self, path: Path, text: str) -> Path:
         if not any(path.is_relative_to(root) for root in self.all):
-            raise self._outside(given)
+            raise self._outside(text)
         return path
 
-    def _outside(self, given: str) -> Invalid:
-        return Invalid(f"'{_printable(given[:200])}' is outside the workspace; stay in {', '.join(map(str, self.all))}")
+    def _outside(self, text: str) -> Invalid:
+        return Invalid(f"'{_printable(text[:200])}' is outside the workspace; stay in {', '.join(map(str, self.all))}")
 
 
-def _check_path_text(given: str) -> str:
-    if not given.strip() or "\0" in given or len(given) > LONGEST_PATH:
+def _check_path_text(text: str) -> str:
+    if not text.strip() or "\0" in text or len(text) > LONGEST_PATH:
         raise Invalid("Give the path of a file in the workspace")
-    return given
+    return text
 
 
 def _printable(name: str) -> str:

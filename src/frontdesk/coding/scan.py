@@ -136,11 +136,11 @@ def _matching_lines(text: str, found: LineMatcher, context: int, until: float) -
             before.append((number, line, False))
 
 
-def _answer_request(given: dict[str, Any]) -> Generator[list[object]]:
-    roots = WorkspaceRoots(Path(given["cwd"]), tuple(map(Path, given["others"])))
-    until = time.monotonic() + given["seconds"]
+def _answer_request(arguments: dict[str, Any]) -> Generator[list[object]]:
+    roots = WorkspaceRoots(Path(arguments["cwd"]), tuple(map(Path, arguments["others"])))
+    until = time.monotonic() + arguments["seconds"]
     try:
-        for line in scan_files(roots, map(Path, given["paths"]), FileQuery(**given["query"]), until):
+        for line in scan_files(roots, map(Path, arguments["paths"]), FileQuery(**arguments["query"]), until):
             yield [line.path, line.number, line.text, line.matched]
         yield [True]
     except WalkTimeout:
@@ -150,11 +150,11 @@ def _answer_request(given: dict[str, Any]) -> Generator[list[object]]:
 
 
 def main() -> None:
-    given: dict[str, Any] = json.load(sys.stdin)
+    arguments: dict[str, Any] = json.load(sys.stdin)
     # Normally the process that started us stops us; this is for the case that it has died.
     if hasattr(signal, "alarm"):
-        signal.alarm(int(given["seconds"]) + 5)
-    for one in _answer_request(given):
+        signal.alarm(int(arguments["seconds"]) + 5)
+    for one in _answer_request(arguments):
         sys.stdout.write(json.dumps(one) + "\n")
         sys.stdout.flush()
 

@@ -82,8 +82,8 @@ def _require_folder(path: Path) -> Path:
     return found
 
 
-def _not_absolute(given: str) -> Invalid:
-    return Invalid(f"'{given[:PATH_SHOWN]}' is no absolute path; give the whole path of a folder")
+def _not_absolute(text: str) -> Invalid:
+    return Invalid(f"'{text[:PATH_SHOWN]}' is no absolute path; give the whole path of a folder")
 
 
 PAGE_SIZE = 50

@@ -78,9 +78,9 @@ class CodingSessionStore:
             await connection.execute(insert(editor_sessions).values(row))
 
     async def get(self, session_id: str, user_id: str | None) -> CodingSession | None:
-        wanted = select(editor_sessions).where(_session_is(session_id, user_id))
+        query = select(editor_sessions).where(_session_is(session_id, user_id))
         async with self._database.read_transaction() as connection:
-            row = (await connection.execute(wanted)).one_or_none()
+            row = (await connection.execute(query)).one_or_none()
         return _to_session(row) if row else None
 
     async def list(self, user_id: str | None, cwd: Path | None, after: str | None, limit: int) -> CodingSessionPage:
@@ -91,9 +91,9 @@ class CodingSessionStore:
         if after is not None:
             mine.append(_used_before(*parse_cursor(after)))
         order = (editor_sessions.c.updated_at.desc(), editor_sessions.c.id.desc())
-        wanted = select(editor_sessions).where(*mine).order_by(*order).limit(limit + 1)
+        query = select(editor_sessions).where(*mine).order_by(*order).limit(limit + 1)
         async with self._database.read_transaction() as connection:
-            found = [_to_session(row) for row in (await connection.execute(wanted)).all()]
+            found = [_to_session(row) for row in (await connection.execute(query)).all()]
         return CodingSessionPage(found[:limit], cursor_after(found[limit - 1]) if len(found) > limit else None)
 
     async def change(self, session: CodingSession, **fields: Unpack[CodingSessionChanges]) -> CodingSession:
@@ -225,9 +225,9 @@ class PermissionStore:
 
     async def list(self, user_id: str | None, cwd: Path) -> Sequence[StoredPermission]:
         """List the answers, in the order of their scopes."""
-        wanted = select(permissions).where(*_permissions_in(user_id, cwd))
+        query = select(permissions).where(*_permissions_in(user_id, cwd))
         async with self._database.read_transaction() as connection:
-            rows = await connection.execute(wanted)
+            rows = await connection.execute(query)
             found = [StoredPermission(row.scope, row.allowed, row.created_at) for row in rows]
         # Databases differ in how they sort text.
         return sorted(found, key=lambda one: one.scope)

@@ -163,11 +163,11 @@ def _mixed_blocks(connection: Connection, user_id: str, own_block: str) -> Seque
     """A shared block with this label dates from before people were kept apart, and may contain anybody's text."""
     talked = select(turns.c.agent_id).where(turns.c.user_id == user_id)
     mixed = (blocks.c.label == own_block, ~blocks.c.per_person, ~blocks.c.read_only, blocks.c.value != "")
-    wanted = select(blocks.c.agent_id).where(*mixed, blocks.c.agent_id.in_(talked)).order_by(blocks.c.agent_id)
+    query = select(blocks.c.agent_id).where(*mixed, blocks.c.agent_id.in_(talked)).order_by(blocks.c.agent_id)
     return [
         f"the memory block '{own_block}' of agent '{agent_id}' is shared by several people, and may tell of this one: "
         f"look through it (frontdesk agents block {agent_id} {own_block})"
-        for agent_id in connection.execute(wanted).scalars()
+        for agent_id in connection.execute(query).scalars()
     ]
 
 

@@ -166,8 +166,8 @@ async def increase_counter(connection: Transaction, name: str) -> int:
 
 async def read_counter(connection: Transaction, name: str) -> int:
     """The last number whose change is visible; 0 before the first."""
-    wanted = select(counters.c.value).where(counters.c.name == name)
-    return (await connection.execute(wanted)).scalar_one_or_none() or 0
+    query = select(counters.c.value).where(counters.c.name == name)
+    return (await connection.execute(query)).scalar_one_or_none() or 0
 
 
 # For statements that only PostgreSQL needs.

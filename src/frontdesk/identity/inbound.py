@@ -103,10 +103,10 @@ def trace_refusal(signals: Signals, shown: str | None = None) -> RefusalTrace:
     return RefusalTrace(Caller(signals.request_id, user_id=user_id, source=claimed.source), claimed)
 
 
-def _claim_text(said: object) -> str | None:
-    if said is None or (isinstance(said, str) and said.strip().lower() in EMPTY_AGENT_IDS):
+def _claim_text(value: object) -> str | None:
+    if value is None or (isinstance(value, str) and value.strip().lower() in EMPTY_AGENT_IDS):
         return None
-    text = said if isinstance(said, str) else reprlib.repr(said)
+    text = value if isinstance(value, str) else reprlib.repr(value)
     line = "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in text[:MAX_CLAIM_LENGTH]
     )

@@ -48,9 +48,9 @@ MAX_STATE_LENGTH = 2000
 OAuthParameters = Mapping[str, str]
 
 
-def find_client(clients: Mapping[str, RegisteredClient], said: OAuthParameters) -> tuple[RegisteredClient, str]:
+def find_client(clients: Mapping[str, RegisteredClient], parameters: OAuthParameters) -> tuple[RegisteredClient, str]:
     """The client of a request, and its redirect URI. Both must be valid before anybody is redirected."""
-    client_id, redirect_uri = said.get("client_id"), said.get("redirect_uri")
+    client_id, redirect_uri = parameters.get("client_id"), parameters.get("redirect_uri")
     if not client_id or not redirect_uri:
         raise LoginRefused(OAuthErrorCode.INVALID_REQUEST, "client_id and redirect_uri are both needed")
     client = clients.get(client_id)
@@ -64,21 +64,21 @@ def find_client(clients: Mapping[str, RegisteredClient], said: OAuthParameters) 
 
 
 def parse_authorization(
-    client: RegisteredClient, redirect_uri: str, said: OAuthParameters, usual: str, resources: frozenset[str]
+    client: RegisteredClient, redirect_uri: str, parameters: OAuthParameters, usual: str, resources: frozenset[str]
 ) -> AuthorizationRequest:
     """The valid part of a client's request: at most the scopes that it may have, and only with a proof key (PKCE)."""
-    state, challenge = said.get("state"), said.get("code_challenge", "")
-    if said.get("code_challenge_method") != S256 or not CHALLENGE_PATTERN.fullmatch(challenge):
+    state, challenge = parameters.get("state"), parameters.get("code_challenge", "")
+    if parameters.get("code_challenge_method") != S256 or not CHALLENGE_PATTERN.fullmatch(challenge):
         raise LoginRefused(
             OAuthErrorCode.INVALID_REQUEST, "A code_challenge is needed, with code_challenge_method=S256 (RFC 7636)"
         )
     if len(state or "") > MAX_STATE_LENGTH:
         raise LoginRefused(OAuthErrorCode.INVALID_REQUEST, f"state has at most {MAX_STATE_LENGTH} characters")
-    resource = said.get("resource")
+    resource = parameters.get("resource")
     if resource is not None and resource.rstrip("/") not in resources:
         raise LoginRefused(OAuthErrorCode.INVALID_TARGET, "The resource is not one of this server's addresses")
     return AuthorizationRequest(
-        client.id, redirect_uri, allowed_scopes(client, said.get("scope") or usual), challenge, state
+        client.id, redirect_uri, allowed_scopes(client, parameters.get("scope") or usual), challenge, state
     )
 
 
@@ -171,21 +171,21 @@ class ConsentService:
         self._store = store
         self._terms = terms
 
-    def find_client(self, said: OAuthParameters) -> tuple[RegisteredClient, str]:
+    def find_client(self, parameters: OAuthParameters) -> tuple[RegisteredClient, str]:
         """The client of a request, and its redirect URI."""
-        return find_client(self._terms.clients, said)
+        return find_client(self._terms.clients, parameters)
 
     def parse_authorization(
-        self, client: RegisteredClient, redirect_uri: str, said: OAuthParameters
+        self, client: RegisteredClient, redirect_uri: str, parameters: OAuthParameters
     ) -> AuthorizationRequest:
         """The valid part of the client's request."""
-        return parse_authorization(client, redirect_uri, said, self._terms.scope, self._terms.resources)
+        return parse_authorization(client, redirect_uri, parameters, self._terms.scope, self._terms.resources)
 
-    async def open_request(self, asked: AuthorizationRequest, browser: str) -> str:
+    async def open_request(self, request: AuthorizationRequest, browser: str) -> str:
         """Store the question to a person for this browser only, and return its id."""
         request_id = random_text()
         until = datetime.now(UTC) + REQUEST_LIFETIME
-        await self._store.add_request(sha256_of(request_id), sha256_of(browser), asked, until)
+        await self._store.add_request(sha256_of(request_id), sha256_of(browser), request, until)
         return request_id
 
     async def find_request(self, request_id: str, browser: str) -> AuthorizationRequest:
@@ -195,40 +195,40 @@ class ConsentService:
             raise LoginRefused(OAuthErrorCode.INVALID_REQUEST, REQUEST_OVER)
         return asked
 
-    async def allow(self, asked: AuthorizationRequest, proof: ProvenPerson, request_id: str | None = None) -> str:
+    async def allow(self, request: AuthorizationRequest, proof: ProvenPerson, request_id: str | None = None) -> str:
         """Accept the request. Returns the address to send the person to, with a code."""
         code = secrets.token_hex(24)
-        grant = _make_grant(asked, proof, code, datetime.now(UTC))
+        grant = _make_grant(request, proof, code, datetime.now(UTC))
         if request_id is None:
             await self._store.add_grant(grant)
         elif not await self._store.settle_request(sha256_of(request_id), grant):
             raise LoginRefused(OAuthErrorCode.INVALID_REQUEST, REQUEST_OVER)
-        return self.redirect_url(asked.redirect_uri, asked.state, code=code)
+        return self.redirect_url(request.redirect_uri, request.state, code=code)
 
-    async def deny(self, asked: AuthorizationRequest, request_id: str) -> str:
+    async def deny(self, request: AuthorizationRequest, request_id: str) -> str:
         """Decline the request. Returns the address to send the person to."""
         await self._store.settle_request(sha256_of(request_id))
-        return self.redirect_url(asked.redirect_uri, asked.state, error=OAuthErrorCode.ACCESS_DENIED)
+        return self.redirect_url(request.redirect_uri, request.state, error=OAuthErrorCode.ACCESS_DENIED)
 
     def redirect_url(self, redirect_uri: str, state: str | None, **answer: str) -> str:
         return redirect_url(redirect_uri, self._terms.issuer, state, **answer)
 
 
-def _make_grant(asked: AuthorizationRequest, proof: ProvenPerson, code: str, now: datetime) -> LoginGrant:
+def _make_grant(request: AuthorizationRequest, proof: ProvenPerson, code: str, now: datetime) -> LoginGrant:
     """The scopes that the person may grant: those that their own credential allows."""
-    scopes = frozenset(scope for scope in asked.scopes if rights.may_grant_scope(proof.credential.scopes, scope))
+    scopes = frozenset(scope for scope in request.scopes if rights.may_grant_scope(proof.credential.scopes, scope))
     if not scopes:
         raise LoginRefused(OAuthErrorCode.INVALID_SCOPE, NO_SCOPE_TO_GRANT)
     return LoginGrant(
         id=secrets.token_hex(16),
-        client_id=asked.client_id,
+        client_id=request.client_id,
         user_id=proof.user_id,
         scopes=scopes,
         proof=proof.credential.id,
         profile=proof.profile,
         code_sha256=sha256_of(code),
-        redirect_uri=asked.redirect_uri,
-        challenge=asked.challenge,
+        redirect_uri=request.redirect_uri,
+        challenge=request.challenge,
         created_at=now,
         code_expires_at=now + CODE_LIFETIME,
     )

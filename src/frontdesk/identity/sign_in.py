@@ -85,9 +85,9 @@ def read_endpoints(issuer: str, document: Mapping[str, object]) -> IssuerEndpoin
     )
 
 
-def _check_endpoint(said: object) -> str:
+def _check_endpoint(value: object) -> str:
     """An address that a browser or a secret may be sent to: over TLS, or on this machine."""
-    found = urlsplit(check_address(said))
+    found = urlsplit(check_address(value))
     if found.scheme != "https" and not (found.scheme == "http" and is_loopback(found.hostname or "")):
         raise ValueError("an address that is neither https nor on this machine")
     return found._replace(fragment="").geturl()
@@ -146,19 +146,19 @@ class SignInIssuers:
         joined = "&" if "?" in counter.authorization_url else "?"
         return f"{counter.authorization_url}{joined}{urlencode(asked)}", sign_in
 
-    async def redeem(self, sign_in: SignInState, said: Mapping[str, str]) -> str:
+    async def redeem(self, sign_in: SignInState, parameters: Mapping[str, str]) -> str:
         """Exchange the code that a browser brought back for a token, which is not checked here."""
         trusted, known_as = self._find_issuer(sign_in.issuer)
-        same = hmac.compare_digest(said.get("state", "").encode(), sign_in.state.encode())
+        same = hmac.compare_digest(parameters.get("state", "").encode(), sign_in.state.encode())
         # RFC 9207: a code of one issuer must not be sent to another.
-        if not same or said.get("iss", sign_in.issuer).rstrip("/") != sign_in.issuer.rstrip("/"):
+        if not same or parameters.get("iss", sign_in.issuer).rstrip("/") != sign_in.issuer.rstrip("/"):
             raise Denied(OTHER_SIGN_IN)
-        if "code" not in said:
-            reason = said.get("error", "no code came back")[:MAX_ERROR_LENGTH]
+        if "code" not in parameters:
+            reason = parameters.get("error", "no code came back")[:MAX_ERROR_LENGTH]
             raise Denied(f"{self.names[sign_in.issuer]} did not let you in: {reason}")
         form = {
             "grant_type": "authorization_code",
-            "code": said["code"],
+            "code": parameters["code"],
             "redirect_uri": self._redirect_uri,
             "client_id": known_as.client_id,
             "code_verifier": sign_in.verifier,

@@ -99,27 +99,27 @@ class KeyStore:
         self, now: datetime, limit: int, *, working: bool | None = None, before: str | None = None
     ) -> Sequence[ApiKey]:
         """Keys, newest first: working keys, ended keys, or all. `before` is the last key of the previous page."""
-        wanted = select(api_keys).order_by(api_keys.c.created_at.desc(), api_keys.c.id.desc()).limit(limit)
+        query = select(api_keys).order_by(api_keys.c.created_at.desc(), api_keys.c.id.desc()).limit(limit)
         if working is not None:
-            wanted = wanted.where(_key_works(now) if working else not_(_key_works(now)))
+            query = query.where(_key_works(now) if working else not_(_key_works(now)))
         if before is not None:
             made = select(api_keys.c.created_at).where(api_keys.c.id == before).scalar_subquery()
             same = and_(api_keys.c.created_at == made, api_keys.c.id < before)
-            wanted = wanted.where(or_(api_keys.c.created_at < made, same))
+            query = query.where(or_(api_keys.c.created_at < made, same))
         async with self._database.read_transaction() as connection:
-            return [_key_of_row(row) for row in (await connection.execute(wanted)).mappings()]
+            return [_key_of_row(row) for row in (await connection.execute(query)).mappings()]
 
     async def list_own(self, user_id: str) -> Sequence[ApiKey]:
         """A person's own keys, newest first."""
-        wanted = select(api_keys).where(_is_own_key(user_id)).order_by(api_keys.c.created_at.desc(), api_keys.c.id)
+        query = select(api_keys).where(_is_own_key(user_id)).order_by(api_keys.c.created_at.desc(), api_keys.c.id)
         async with self._database.read_transaction() as connection:
-            return [_key_of_row(row) for row in (await connection.execute(wanted)).mappings()]
+            return [_key_of_row(row) for row in (await connection.execute(query)).mappings()]
 
     async def list_for_agent(self, agent_id: str, now: datetime) -> Sequence[ApiKey]:
         """The working keys of one agent."""
-        wanted = select(api_keys).where(api_keys.c.agent_id == agent_id, _key_works(now)).order_by(api_keys.c.id)
+        query = select(api_keys).where(api_keys.c.agent_id == agent_id, _key_works(now)).order_by(api_keys.c.id)
         async with self._database.read_transaction() as connection:
-            return [_key_of_row(row) for row in (await connection.execute(wanted)).mappings()]
+            return [_key_of_row(row) for row in (await connection.execute(query)).mappings()]
 
     async def change(self, key_id: str, user_id: str, values: Mapping[str, Any]) -> ApiKey | None:
         """Change a person's own key, if it belongs to them."""
@@ -147,8 +147,8 @@ class KeyStore:
             not_(api_keys.c.own), api_keys.c.user_id != LOCAL_USER, not_(api_keys.c.name.startswith(FIRST_KEY_NAME))
         )
         async with self._database.read_transaction() as connection:
-            wanted = select(api_keys.c.id).where(such, other).limit(1)
-            return (await connection.execute(wanted)).first() is not None
+            query = select(api_keys.c.id).where(such, other).limit(1)
+            return (await connection.execute(query)).first() is not None
 
     async def is_empty(self) -> bool:
         """Whether there never was a key."""
@@ -157,9 +157,9 @@ class KeyStore:
 
     async def successor(self, key_id: str) -> str | None:
         """The key that replaces this one, if it was rotated."""
-        wanted = select(api_keys.c.id).where(api_keys.c.replaces == key_id).limit(1)
+        query = select(api_keys.c.id).where(api_keys.c.replaces == key_id).limit(1)
         async with self._database.read_transaction() as connection:
-            return (await connection.execute(wanted)).scalar_one_or_none()
+            return (await connection.execute(query)).scalar_one_or_none()
 
     async def replace(self, old: ApiKey, new: ApiKey, old_expires_at: datetime) -> None:
         """Add a key and let the key that it replaces expire, in one transaction. The new key takes over the name."""
@@ -277,16 +277,16 @@ class OAuthStore:
         self._database = database
 
     async def add_request(
-        self, id_sha256: bytes, browser_sha256: bytes, asked: AuthorizationRequest, expires_at: datetime
+        self, id_sha256: bytes, browser_sha256: bytes, request: AuthorizationRequest, expires_at: datetime
     ) -> None:
         row = {
             "id_sha256": id_sha256,
             "browser_sha256": browser_sha256,
-            "client_id": asked.client_id,
-            "redirect_uri": asked.redirect_uri,
-            "scopes": _join_scopes(asked.scopes),
-            "state": asked.state,
-            "challenge": asked.challenge,
+            "client_id": request.client_id,
+            "redirect_uri": request.redirect_uri,
+            "scopes": _join_scopes(request.scopes),
+            "state": request.state,
+            "challenge": request.challenge,
             "expires_at": expires_at,
         }
         async with self._database.transaction() as connection:
@@ -294,13 +294,13 @@ class OAuthStore:
 
     async def find_request(self, id_sha256: bytes, browser_sha256: bytes, now: datetime) -> AuthorizationRequest | None:
         """The request that this browser may answer, if it has not expired."""
-        wanted = select(oauth_requests).where(
+        query = select(oauth_requests).where(
             oauth_requests.c.id_sha256 == id_sha256,
             oauth_requests.c.browser_sha256 == browser_sha256,
             oauth_requests.c.expires_at > now,
         )
         async with self._database.read_transaction() as connection:
-            row = (await connection.execute(wanted)).mappings().one_or_none()
+            row = (await connection.execute(query)).mappings().one_or_none()
         if row is None:
             return None
         return AuthorizationRequest(
@@ -324,8 +324,8 @@ class OAuthStore:
     ) -> LoginGrant | None:
         """Redeem a code and store its tokens if it is valid. Using a code twice ends everything issued from it."""
         async with self._database.transaction() as connection:
-            wanted = select(oauth_grants).where(oauth_grants.c.code_sha256 == code_sha256).with_for_update()
-            row = (await connection.execute(wanted)).mappings().one_or_none()
+            query = select(oauth_grants).where(oauth_grants.c.code_sha256 == code_sha256).with_for_update()
+            row = (await connection.execute(query)).mappings().one_or_none()
             if row is None:
                 return None
             if row["code_used_at"] is not None:
@@ -510,7 +510,7 @@ class McpSessionStore:
 
     async def get(self, id_sha256: bytes, now: datetime) -> str | None:
         same = mcp_session_persons.c.id_sha256 == mcp_sessions.c.id_sha256
-        wanted = (
+        query = (
             select(mcp_sessions.c.sealed)
             .join(mcp_session_persons, same)
             .where(
@@ -520,15 +520,15 @@ class McpSessionStore:
             )
         )
         async with self._database.read_transaction() as connection:
-            return (await connection.execute(wanted)).scalar_one_or_none()
+            return (await connection.execute(query)).scalar_one_or_none()
 
     async def is_closed(self, id_sha256: bytes) -> bool:
         """Whether the session is closed and keeps no token."""
-        wanted = select(mcp_session_persons.c.id_sha256).where(
+        query = select(mcp_session_persons.c.id_sha256).where(
             mcp_session_persons.c.id_sha256 == id_sha256, mcp_session_persons.c.person_hash.is_(None)
         )
         async with self._database.read_transaction() as connection:
-            return (await connection.execute(wanted)).first() is not None
+            return (await connection.execute(query)).first() is not None
 
     async def close(self, id_sha256: bytes, ends_at: datetime) -> None:
         """Delete the session's token, and keep none from now on."""

@@ -52,15 +52,15 @@ async def fetch_document(client: httpx2.AsyncClient, url: str) -> Mapping[str, o
         return await read_json_object(response) if response.is_success else None
 
 
-def check_address(said: object) -> str:
+def check_address(value: object) -> str:
     """An address from a document, if a request can be sent to it."""
-    if not isinstance(said, str):
+    if not isinstance(value, str):
         raise TypeError("an address that is no text")
-    url = urlsplit(said)
+    url = urlsplit(value)
     # Reading the port checks it.
     if url.scheme not in ("http", "https") or not url.hostname or (url.port is not None and url.port == 0):
         raise ValueError("an address that cannot be asked")
-    return said
+    return value
 
 
 async def read_json_object(response: httpx2.Response) -> Mapping[str, object]:
@@ -154,9 +154,9 @@ class IssuerKeys:
         return KeySet(keys)
 
 
-def _import_key(said: object) -> Key | None:
+def _import_key(value: object) -> Key | None:
     """A published key, or None if it is not usable."""
-    published = cast("dict[str, str | list[str]]", said) if isinstance(said, dict) else {}
+    published = cast("dict[str, str | list[str]]", value) if isinstance(value, dict) else {}
     # A symmetric key in a public document is no secret, and must never verify anything.
     if not published or published.get("kty") == OctKey.key_type:
         return None

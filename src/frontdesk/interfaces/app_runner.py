@@ -138,10 +138,10 @@ def change_for_person(user: str, action: str, use: Callable[[PersonContext, Call
     return run_change(action, recorded)
 
 
-def validate_input(kind: type[InputT], given: Mapping[str, Any]) -> InputT:
+def validate_input(kind: type[InputT], arguments: Mapping[str, Any]) -> InputT:
     """Validate typed input with the same model as the other interfaces."""
     try:
-        return kind.model_validate(given)
+        return kind.model_validate(arguments)
     except ValidationError as error:
         raise Invalid(f"That does not fit: {describe_validation_errors(error)}") from error
 

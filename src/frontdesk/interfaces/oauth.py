@@ -115,16 +115,16 @@ async def body_fields(request: Request) -> Mapping[str, str]:
         raise _invalid_request("The body is neither a form nor a JSON object of texts") from error
 
 
-def client_credentials(request: Request, said: Mapping[str, str]) -> tuple[str | None, str | None]:
+def client_credentials(request: Request, form: Mapping[str, str]) -> tuple[str | None, str | None]:
     """(id, secret) of the client: from the header `Authorization: Basic` or from the body; having both is an error."""
     authorization = request.headers.get("authorization", "")
     if authorization[: len(BASIC_PREFIX)].lower() != BASIC_PREFIX:
-        return said.get("client_id"), said.get("client_secret")
+        return form.get("client_id"), form.get("client_secret")
     try:
         name, _, secret = base64.b64decode(authorization[len(BASIC_PREFIX) :], validate=True).decode().partition(":")
     except (binascii.Error, ValueError) as error:
         raise LoginRefused(OAuthErrorCode.INVALID_CLIENT, "The Authorization header is not well formed") from error
-    if "client_secret" in said or said.get("client_id", unquote_plus(name)) != unquote_plus(name):
+    if "client_secret" in form or form.get("client_id", unquote_plus(name)) != unquote_plus(name):
         raise _invalid_request("The client is named in two ways; use the header or the body")
     return unquote_plus(name), unquote_plus(secret)
 
@@ -207,14 +207,14 @@ HOST_PATTERN = re.compile(r"[A-Za-z0-9.:\[\]-]+")
 
 
 def consent_page(
-    asked: AuthorizationRequest, request_id: str, action: str, wrong: str | None = None, status: int = 200
+    request: AuthorizationRequest, request_id: str, action: str, wrong: str | None = None, status: int = 200
 ) -> HTMLResponse:
     """The page that names the client, its scopes and its destination, and has a field for the person's credential."""
     told = f'<p class="wrong" role="alert">{escape(wrong)}</p>' if wrong else ""
     body = (
-        f"<h1>Let {escape(asked.client_id)} act for you?</h1>"
-        f"<p>It asks to:</p><ul>{_scope_items(sorted(asked.scopes))}</ul>"
-        f"<p>You will be sent back to <strong>{escape(destination_name(asked.redirect_uri))}</strong>. "
+        f"<h1>Let {escape(request.client_id)} act for you?</h1>"
+        f"<p>It asks to:</p><ul>{_scope_items(sorted(request.scopes))}</ul>"
+        f"<p>You will be sent back to <strong>{escape(destination_name(request.redirect_uri))}</strong>. "
         "If you did not begin this there, deny it.</p>"
         f'<form method="post" action="{escape(action)}">'
         f'<input type="hidden" name="request" value="{escape(request_id)}">'
@@ -226,7 +226,7 @@ def consent_page(
         '<button name="decision" value="deny" formnovalidate>Deny</button>'
         "</form>"
     )
-    return _render_page("Log in", body, f"'self' {_policy_source(asked.redirect_uri)}", status)
+    return _render_page("Log in", body, f"'self' {_policy_source(request.redirect_uri)}", status)
 
 
 def problem_page(message: str, status: int) -> HTMLResponse:
@@ -327,21 +327,21 @@ def token_response(issued: IssuedTokens) -> Mapping[str, object]:
     }
 
 
-async def _exchange_code(oauth: AuthorizationServer, said: Mapping[str, str], client: RegisteredClient) -> IssuedTokens:
-    code, redirect_uri, verifier = (_required_field(said, name) for name in ("code", "redirect_uri", "code_verifier"))
+async def _exchange_code(oauth: AuthorizationServer, form: Mapping[str, str], client: RegisteredClient) -> IssuedTokens:
+    code, redirect_uri, verifier = (_required_field(form, name) for name in ("code", "redirect_uri", "code_verifier"))
     return await oauth.exchange(code, redirect_uri, verifier, client)
 
 
 async def _exchange_refresh_token(
-    oauth: AuthorizationServer, said: Mapping[str, str], client: RegisteredClient
+    oauth: AuthorizationServer, form: Mapping[str, str], client: RegisteredClient
 ) -> IssuedTokens:
-    return await oauth.refresh(_required_field(said, "refresh_token"), said.get("scope"), client)
+    return await oauth.refresh(_required_field(form, "refresh_token"), form.get("scope"), client)
 
 
-def _required_field(said: Mapping[str, str], name: str) -> str:
-    if not said.get(name):
+def _required_field(form: Mapping[str, str], name: str) -> str:
+    if not form.get(name):
         raise LoginRefused(OAuthErrorCode.INVALID_REQUEST, f"{name} is needed")
-    return said[name]
+    return form[name]
 
 
 GRANTS = {"authorization_code": _exchange_code, "refresh_token": _exchange_refresh_token}

@@ -208,19 +208,19 @@ class JournalStore:
     async def tool_calls(self, tool: str | None, limit: int, within: int) -> Sequence[ToolCallRecord]:
         """The newest calls of one tool or of all tools, among the `within` newest rows, newest first."""
         columns = (journal.c.at, journal.c.action, journal.c.agent_id, journal.c.outcome, journal.c.duration_us)
-        wanted = select(*columns).where(_among_newest(within), journal.c.kind == EntryKind.TOOL)
+        query = select(*columns).where(_among_newest(within), journal.c.kind == EntryKind.TOOL)
         if tool is not None:
-            wanted = wanted.where(journal.c.action == tool)
-        wanted = wanted.order_by(journal.c.id.desc()).limit(limit)
-        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
+            query = query.where(journal.c.action == tool)
+        query = query.order_by(journal.c.id.desc()).limit(limit)
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
         return [
             ToolCallRecord(at, named, agent, outcome == Outcome.OK, took) for at, named, agent, outcome, took in rows
         ]
 
     async def timings(self, after_id: int, limit: int) -> Sequence[EntryTiming]:
         """The timings of the newest `limit` rows after this one, newest first."""
-        wanted = select(*TIMING_COLUMNS).where(journal.c.id > after_id).order_by(journal.c.id.desc()).limit(limit)
-        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
+        query = select(*TIMING_COLUMNS).where(journal.c.id > after_id).order_by(journal.c.id.desc()).limit(limit)
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
         return [
             EntryTiming(row.id, row.at, EntryKind(row.kind), row.surface, Outcome(row.outcome), row.duration_us)
             for row in rows
@@ -228,9 +228,9 @@ class JournalStore:
 
     async def latest(self, limit: int, within: int) -> Sequence[tuple[int, JournalEntry]]:
         """The newest rows without page views, among the `within` newest, newest first."""
-        wanted = select(journal).where(_among_newest(within), not_(IS_PAGE_VIEW))
-        wanted = wanted.order_by(journal.c.id.desc()).limit(limit)
-        rows = await self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        query = select(journal).where(_among_newest(within), not_(IS_PAGE_VIEW))
+        query = query.order_by(journal.c.id.desc()).limit(limit)
+        rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
         return [_entry_of_row(dict(row)) for row in rows]
 
     async def failures(self, since: datetime, limit: int) -> FailureSummary:
@@ -243,11 +243,11 @@ class JournalStore:
         place = func.row_number().over(partition_by=request, order_by=(newest.c.reason.is_(None), newest.c.id))
         placed = select(newest, place.label("place"), func.count().over().label("looked_at"))
         each = placed.where(newest.c.at >= since).subquery()
-        wanted = select(each, func.count().over().label("number")).where(each.c.place == 1)
-        wanted = wanted.order_by(each.c.id.desc()).limit(limit)
+        query = select(each, func.count().over().label("number")).where(each.c.place == 1)
+        query = query.order_by(each.c.id.desc()).limit(limit)
 
         def work(connection: Connection) -> FailureSummary:
-            rows = [dict(row) for row in connection.execute(wanted).mappings()]
+            rows = [dict(row) for row in connection.execute(query).mappings()]
             found = [(row.pop("number"), row.pop("looked_at"), row.pop("place")) for row in rows]
             count, looked_at, _ = found[0] if found else (0, 0, 0)
             return FailureSummary(count, looked_at == MAX_FAILURES_COUNTED, [_entry_of_row(row) for row in rows])
@@ -256,14 +256,14 @@ class JournalStore:
 
     async def denials(self, before_id: int | None, limit: int) -> Sequence[tuple[int, JournalEntry]]:
         """Denied calls and calls with invalid agent ids, newest first, or only those older than `before_id`."""
-        wanted = select(journal).order_by(journal.c.id.desc()).limit(limit)
+        query = select(journal).order_by(journal.c.id.desc()).limit(limit)
         if before_id is not None:
-            wanted = wanted.where(journal.c.id < before_id)
+            query = query.where(journal.c.id < before_id)
 
         # Few refusals concern an agent's id, so the number of rows that are searched is limited.
-        refused = wanted.where(*_has_outcome(Outcome.REFUSED)).limit(MAX_REFUSALS_READ).subquery()
+        refused = query.where(*_has_outcome(Outcome.REFUSED)).limit(MAX_REFUSALS_READ).subquery()
         of_ids = select(refused).where(or_(*(refused.c.reason.like(f"{reason}%") for reason in AGENT_ID_ERRORS)))
-        each = [wanted.where(*_has_outcome(outcome)) for outcome in (Outcome.DENIED, Outcome.LIMITED)]
+        each = [query.where(*_has_outcome(outcome)) for outcome in (Outcome.DENIED, Outcome.LIMITED)]
 
         def work(connection: Connection) -> Sequence[tuple[int, JournalEntry]]:
             found = [
@@ -282,7 +282,7 @@ class JournalStore:
         times = func.sum(case((lately.c.source == AgentIdSource.PARAMETER, 1), else_=0)).label("times")
         by_header = func.sum(case((lately.c.source == AgentIdSource.HEADER, 1), else_=0)).label("by_header")
         last = func.max(case((lately.c.source == AgentIdSource.PARAMETER, lately.c.at))).label("last_at")
-        wanted = (
+        query = (
             select(lately.c.agent_id, times, by_header, last)
             .where(lately.c.agent_id.is_not(None))
             .group_by(lately.c.agent_id)
@@ -290,7 +290,7 @@ class JournalStore:
             .order_by(times.desc(), lately.c.agent_id)
             .limit(limit)
         )
-        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
         return [AgentIdByParameter(row.agent_id, int(row.times), int(row.by_header), row.last_at) for row in rows]
 
     async def prune(self, before: datetime) -> int:
@@ -306,18 +306,18 @@ class JournalStore:
 
     async def entries_of_person(self, user_id: str) -> Sequence[JournalEntry]:
         """All rows of a person, oldest first."""
-        wanted = select(journal).where(journal.c.user_id == user_id).order_by(journal.c.id)
+        query = select(journal).where(journal.c.user_id == user_id).order_by(journal.c.id)
         async with self._database.read_transaction() as connection:
-            rows = (await connection.execute(wanted)).mappings().all()
+            rows = (await connection.execute(query)).mappings().all()
         return [_entry_of_row(dict(row))[1] for row in rows]
 
     async def delete_person(self, user_id: str) -> int:
         """Delete all rows of a person, in batches so that nobody waits long. Returns the number of rows."""
         gone = last = 0
-        theirs = select(journal.c.id).where(journal.c.user_id == user_id).order_by(journal.c.id).limit(PRUNE_BATCH)
+        query = select(journal.c.id).where(journal.c.user_id == user_id).order_by(journal.c.id).limit(PRUNE_BATCH)
         while True:
             async with self._database.transaction() as connection:
-                ids = list((await connection.execute(theirs.where(journal.c.id > last))).scalars())
+                ids = list((await connection.execute(query.where(journal.c.id > last))).scalars())
                 if not ids:
                     return gone
                 between = journal.c.id.between(ids[0], ids[-1])

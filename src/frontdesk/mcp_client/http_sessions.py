@@ -282,9 +282,9 @@ class SseChannel:
                 answer.status,
             )
 
-    def _check_post_url(self, told: str) -> str:
+    def _check_post_url(self, text: str) -> str:
         """The address for requests; it must be at the same origin, because it gets all headers."""
-        url = urljoin(self._server.url, told.strip())
+        url = urljoin(self._server.url, text.strip())
         if _origin(url) != _origin(self._server.url):
             raise McpServerUnavailable(
                 f"{self._server} wants requests at another origin, where nothing is sent; set its address"

@@ -67,42 +67,48 @@ SETTABLE_FIELDS = (
 )
 
 
-def create_activity(mine: PersonTransaction, fields: Fields, zone: str | None = None) -> Activity:
+def create_activity(transaction: PersonTransaction, fields: Fields, zone: str | None = None) -> Activity:
     """Create an activity; it is completed unless `fields` has another status."""
-    given = {"status": ActivityStatus.COMPLETED, **without_nulls(_parse_activity(mine, fields, zone))}
+    given = {"status": ActivityStatus.COMPLETED, **without_nulls(_parse_activity(transaction, fields, zone))}
     missing = [name for name in ("title", "activity_type") if name not in given]
     if missing:
         raise Invalid(f"An activity needs {' and '.join(missing)}")
-    values = fill_start(parse_choices(given, CHOICE_FIELDS), mine.now)
-    stamp: dict[str, Any] = {"id": new_id(mine.now), "created_at": mine.now, "updated_at": mine.now}
+    values = fill_start(parse_choices(given, CHOICE_FIELDS), transaction.now)
+    stamp: dict[str, Any] = {
+        "id": new_id(transaction.now),
+        "created_at": transaction.now,
+        "updated_at": transaction.now,
+    }
     activity = check_activity(fill_duration(Activity(**values, **stamp), values))
-    insert_activity(mine, activity)
+    insert_activity(transaction, activity)
     return activity
 
 
-def get_activity(mine: PersonTransaction, activity_id: str) -> Activity:
-    return require_found(fetch_activity(mine, parse_id(activity_id, ACTIVITY_NAME)), ACTIVITY_NAME)
+def get_activity(transaction: PersonTransaction, activity_id: str) -> Activity:
+    return require_found(fetch_activity(transaction, parse_id(activity_id, ACTIVITY_NAME)), ACTIVITY_NAME)
 
 
-def update_activity(mine: PersonTransaction, activity_id: str, fields: Fields, zone: str | None = None) -> Activity:
+def update_activity(
+    transaction: PersonTransaction, activity_id: str, fields: Fields, zone: str | None = None
+) -> Activity:
     """Change an activity. Completing it ends it now, unless an end is given."""
-    mine.lock_person()
-    old = get_activity(mine, activity_id)
-    values = parse_choices(nulls_to_empty(Activity, _parse_activity(mine, fields, zone)), CHOICE_FIELDS)
-    values = fill_end(old, values, mine.now)
-    new = check_activity(fill_duration(replace(old, **values, updated_at=mine.now), values))
-    save_activity(mine, new)
+    transaction.lock_person()
+    old = get_activity(transaction, activity_id)
+    values = parse_choices(nulls_to_empty(Activity, _parse_activity(transaction, fields, zone)), CHOICE_FIELDS)
+    values = fill_end(old, values, transaction.now)
+    new = check_activity(fill_duration(replace(old, **values, updated_at=transaction.now), values))
+    save_activity(transaction, new)
     return new
 
 
-def delete_activity(mine: PersonTransaction, activity_id: str) -> None:
+def delete_activity(transaction: PersonTransaction, activity_id: str) -> None:
     """Delete an activity and the time spent on it."""
-    mine.lock_person()
-    delete_item(mine, get_activity(mine, activity_id).id)
+    transaction.lock_person()
+    delete_item(transaction, get_activity(transaction, activity_id).id)
 
 
-def _parse_activity(mine: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
-    values = parse_fields(mine, fields, zone, TIME_FIELDS)
+def _parse_activity(transaction: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
+    values = parse_fields(transaction, fields, zone, TIME_FIELDS)
     check_field_names(values, SETTABLE_FIELDS)
     if isinstance(values.get("title"), str):
         values["title"] = values["title"].strip()
@@ -124,9 +130,9 @@ class ActivityService:
         scope.require(rights.ACTIVITIES_READ)
         return await self._records.read(scope, partial(get_activity, activity_id=activity_id))
 
-    async def list(self, scope: PersonScope, wanted: ActivityFilter) -> RecordPage[Activity]:
+    async def list(self, scope: PersonScope, filters: ActivityFilter) -> RecordPage[Activity]:
         scope.require(rights.ACTIVITIES_READ)
-        return await self._records.read(scope, partial(list_activities, wanted=wanted))
+        return await self._records.read(scope, partial(list_activities, filters=filters))
 
     async def update(self, scope: PersonScope, activity_id: str, fields: Fields, zone: str | None = None) -> Activity:
         scope.require(rights.ACTIVITIES_WRITE)

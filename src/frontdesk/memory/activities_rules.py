@@ -97,14 +97,14 @@ def fill_end(old: Activity, values: Mapping[str, Any], now: datetime) -> dict[st
     return {**values, "ended_at": now} if completes and unsaid and has_begun else dict(values)
 
 
-def fill_duration(activity: Activity, given: Mapping[str, Any]) -> Activity:
+def fill_duration(activity: Activity, arguments: Mapping[str, Any]) -> Activity:
     """Make end and length agree with the given one of them; removing one removes the other."""
     start, end, minutes = activity.started_at, activity.ended_at, _check_minutes(activity.duration_minutes)
-    if given.get("duration_minutes") and given.get("ended_at"):
+    if arguments.get("duration_minutes") and arguments.get("ended_at"):
         _check_duration_agrees(activity)
-    elif given.get("duration_minutes") and minutes is not None:
+    elif arguments.get("duration_minutes") and minutes is not None:
         end = _shift_minutes(start, minutes)
-    elif "duration_minutes" in given and not given.get("ended_at"):
+    elif "duration_minutes" in arguments and not arguments.get("ended_at"):
         end = None
     if end is not None and end <= start:
         raise Invalid("ended_at must be after started_at")

@@ -56,30 +56,36 @@ SORT_COLUMNS: dict[ActivitySort, ColumnElement[Any]] = {
 NULLABLE_SORTS = (ActivitySort.SATISFACTION_LEVEL, ActivitySort.MOOD_AFTER)
 
 
-def insert_activity(mine: PersonTransaction, activity: Activity) -> None:
-    insert_item(mine, item_from_activity(activity), activity_text(activity))
-    mine.connection.execute(insert(activities).values(user_id=mine.user_id, **_activity_row(activity)))
+def insert_activity(transaction: PersonTransaction, activity: Activity) -> None:
+    insert_item(transaction, item_from_activity(activity), activity_text(activity))
+    transaction.connection.execute(insert(activities).values(user_id=transaction.user_id, **_activity_row(activity)))
 
 
-def save_activity(mine: PersonTransaction, activity: Activity) -> None:
-    was = fetch_item(mine, activity.id)
-    save_item(mine, item_from_activity(activity, was), activity_text(activity))
-    mine.connection.execute(update(activities).where(_is_activity(mine, activity.id)).values(**_activity_row(activity)))
+def save_activity(transaction: PersonTransaction, activity: Activity) -> None:
+    was = fetch_item(transaction, activity.id)
+    save_item(transaction, item_from_activity(activity, was), activity_text(activity))
+    transaction.connection.execute(
+        update(activities).where(_is_activity(transaction, activity.id)).values(**_activity_row(activity))
+    )
 
 
-def fetch_activity(mine: PersonTransaction, activity_id: str) -> Activity | None:
-    row = mine.connection.execute(ACTIVITY_ROWS.where(_is_activity(mine, activity_id))).mappings().one_or_none()
+def fetch_activity(transaction: PersonTransaction, activity_id: str) -> Activity | None:
+    row = (
+        transaction.connection.execute(ACTIVITY_ROWS.where(_is_activity(transaction, activity_id)))
+        .mappings()
+        .one_or_none()
+    )
     return activity_from_row(row) if row else None
 
 
-def list_activities(mine: PersonTransaction, wanted: ActivityFilter) -> RecordPage[Activity]:
+def list_activities(transaction: PersonTransaction, filters: ActivityFilter) -> RecordPage[Activity]:
     """A page of the activities that pass a filter, in its order."""
-    check_page(wanted.limit, wanted.offset)
-    rows = ACTIVITY_ROWS.where(activities.c.user_id == mine.user_id, *_filter_conditions(mine, wanted))
-    by = parse_choice(ActivitySort, "sort_by", wanted.sort_by)
-    rows = order_rows(rows, SORT_COLUMNS[by], activities.c.id, wanted.sort_order, nullable=by in NULLABLE_SORTS)
-    found, total = fetch_page(mine, rows, wanted.limit, wanted.offset)
-    return RecordPage([activity_from_row(row) for row in found], total, wanted.offset)
+    check_page(filters.limit, filters.offset)
+    rows = ACTIVITY_ROWS.where(activities.c.user_id == transaction.user_id, *_filter_conditions(transaction, filters))
+    by = parse_choice(ActivitySort, "sort_by", filters.sort_by)
+    rows = order_rows(rows, SORT_COLUMNS[by], activities.c.id, filters.sort_order, nullable=by in NULLABLE_SORTS)
+    found, total = fetch_page(transaction, rows, filters.limit, filters.offset)
+    return RecordPage([activity_from_row(row) for row in found], total, filters.offset)
 
 
 def activity_from_row(row: RowMapping) -> Activity:
@@ -96,39 +102,39 @@ def activity_from_row(row: RowMapping) -> Activity:
     return Activity(**values)
 
 
-def _filter_conditions(mine: PersonTransaction, wanted: ActivityFilter) -> list[ColumnElement[bool]]:
-    found = _start_conditions(mine, wanted)
+def _filter_conditions(transaction: PersonTransaction, filters: ActivityFilter) -> list[ColumnElement[bool]]:
+    found = _start_conditions(transaction, filters)
     for name in ("activity_type", "status", "intensity_level"):
-        value = getattr(wanted, name)
+        value = getattr(filters, name)
         if value is not None:
             found.append(activities.c[name] == value)
-    if wanted.min_satisfaction is not None:
-        found.append(activities.c.satisfaction_level >= wanted.min_satisfaction)
-    if wanted.min_mood_after is not None:
-        found.append(activities.c.mood_after >= wanted.min_mood_after)
-    if wanted.location:
-        found.append(contains_text(func.coalesce(activities.c.location, ""), wanted.location.strip()))
-    if wanted.search:
-        found += contains_words(SEARCHED_COLUMNS, wanted.search)
-    if wanted.tags:
-        found.append(has_tags(wanted.tags, every=wanted.every_tag))
-    if wanted.category_id:
-        found.append(timeline_items.c.category_id == find_category_id(mine, wanted.category_id))
+    if filters.min_satisfaction is not None:
+        found.append(activities.c.satisfaction_level >= filters.min_satisfaction)
+    if filters.min_mood_after is not None:
+        found.append(activities.c.mood_after >= filters.min_mood_after)
+    if filters.location:
+        found.append(contains_text(func.coalesce(activities.c.location, ""), filters.location.strip()))
+    if filters.search:
+        found += contains_words(SEARCHED_COLUMNS, filters.search)
+    if filters.tags:
+        found.append(has_tags(filters.tags, every=filters.every_tag))
+    if filters.category_id:
+        found.append(timeline_items.c.category_id == find_category_id(transaction, filters.category_id))
     return found
 
 
-def _start_conditions(mine: PersonTransaction, wanted: ActivityFilter) -> list[ColumnElement[bool]]:
-    zone = find_zone(wanted.timezone, mine.zone_name)
+def _start_conditions(transaction: PersonTransaction, filters: ActivityFilter) -> list[ColumnElement[bool]]:
+    zone = find_zone(filters.timezone, transaction.zone_name)
     found: list[ColumnElement[bool]] = []
-    if wanted.started_from:
-        found.append(activities.c.started_at >= parse_time(wanted.started_from, zone, "from"))
-    if wanted.started_to:
-        found.append(not_after(activities.c.started_at, parse_time(wanted.started_to, zone, "to", DayEdge.END)))
+    if filters.started_from:
+        found.append(activities.c.started_at >= parse_time(filters.started_from, zone, "from"))
+    if filters.started_to:
+        found.append(not_after(activities.c.started_at, parse_time(filters.started_to, zone, "to", DayEdge.END)))
     return found
 
 
-def _is_activity(mine: PersonTransaction, activity_id: str) -> ColumnElement[bool]:
-    return and_(activities.c.user_id == mine.user_id, activities.c.id == activity_id)
+def _is_activity(transaction: PersonTransaction, activity_id: str) -> ColumnElement[bool]:
+    return and_(activities.c.user_id == transaction.user_id, activities.c.id == activity_id)
 
 
 def _activity_row(activity: Activity) -> dict[str, Any]:
@@ -139,7 +145,7 @@ def _activity_row(activity: Activity) -> dict[str, Any]:
 TOTAL_MINUTES = func.coalesce(func.sum(activities.c.duration_minutes), 0)
 
 
-def activity_stats(mine: PersonTransaction, zone: str | None = None) -> ActivityStats:
+def activity_stats(transaction: PersonTransaction, zone: str | None = None) -> ActivityStats:
     """Statistics. This week begins on Monday in the person's time zone."""
     sums = select(
         func.count().label("total"),
@@ -147,14 +153,14 @@ def activity_stats(mine: PersonTransaction, zone: str | None = None) -> Activity
         func.avg(activities.c.satisfaction_level).label("satisfaction"),
         func.avg(activities.c.mood_after - activities.c.mood_before).label("mood"),
         func.avg(activities.c.energy_after - activities.c.energy_before).label("energy"),
-        *_recent_counts(mine, zone),
+        *_recent_counts(transaction, zone),
     )
-    row = mine.connection.execute(sums.where(activities.c.user_id == mine.user_id)).one()
+    row = transaction.connection.execute(sums.where(activities.c.user_id == transaction.user_id)).one()
     return ActivityStats(
         total=row.total,
-        by_type=_count_by(mine, activities.c.activity_type, func.count()),
-        by_status=_count_by(mine, activities.c.status, func.count()),
-        minutes_by_type=_count_by(mine, activities.c.activity_type, TOTAL_MINUTES),
+        by_type=_count_by(transaction, activities.c.activity_type, func.count()),
+        by_status=_count_by(transaction, activities.c.status, func.count()),
+        minutes_by_type=_count_by(transaction, activities.c.activity_type, TOTAL_MINUTES),
         total_minutes=row.minutes,
         average_satisfaction=_round_average(row.satisfaction),
         average_mood_change=_round_average(row.mood),
@@ -164,17 +170,19 @@ def activity_stats(mine: PersonTransaction, zone: str | None = None) -> Activity
     )
 
 
-def _recent_counts(mine: PersonTransaction, zone: str | None) -> list[ColumnElement[Any]]:
-    where = find_zone(zone, mine.zone_name)
-    day = today_in(mine.now, where)
+def _recent_counts(transaction: PersonTransaction, zone: str | None) -> list[ColumnElement[Any]]:
+    where = find_zone(zone, transaction.zone_name)
+    day = today_in(transaction.now, where)
     firsts = {"this_week": day - timedelta(days=day.weekday()), "this_month": day.replace(day=1)}
     since = {name: span_of_days(first, where).start for name, first in firsts.items()}
     return [func.sum(case((activities.c.started_at >= start, 1), else_=0)).label(name) for name, start in since.items()]
 
 
-def _count_by(mine: PersonTransaction, column: ColumnElement[Any], number: ColumnElement[Any]) -> dict[str, int]:
-    grouped = select(column, number).where(activities.c.user_id == mine.user_id).group_by(column).order_by(column)
-    return most_first((value, times) for value, times in mine.connection.execute(grouped))
+def _count_by(transaction: PersonTransaction, column: ColumnElement[Any], number: ColumnElement[Any]) -> dict[str, int]:
+    grouped = (
+        select(column, number).where(activities.c.user_id == transaction.user_id).group_by(column).order_by(column)
+    )
+    return most_first((value, times) for value, times in transaction.connection.execute(grouped))
 
 
 def _round_average(value: Any) -> float | None:  # noqa: ANN401 - PostgreSQL's averages are decimals, SQLite's floats

@@ -58,48 +58,52 @@ class CategoryService:
         await self._records.change(scope, partial(_delete_category, name_or_id=name_or_id))
 
 
-def _get_category(mine: PersonTransaction, name_or_id: str) -> Category:
-    return require_found(find_category(mine, name_or_id), CATEGORY_NAME)
+def _get_category(transaction: PersonTransaction, name_or_id: str) -> Category:
+    return require_found(find_category(transaction, name_or_id), CATEGORY_NAME)
 
 
-def _create_category(mine: PersonTransaction, fields: Fields) -> Category:
-    mine.lock_person()
-    values = {"name": "", **without_nulls(_parse_category(mine, fields))}
-    stamp: dict[str, Any] = {"id": new_id(mine.now), "created_at": mine.now, "updated_at": mine.now}
-    category = _check_category(mine, Category(**values, **stamp))
-    insert_category(mine, category)
+def _create_category(transaction: PersonTransaction, fields: Fields) -> Category:
+    transaction.lock_person()
+    values = {"name": "", **without_nulls(_parse_category(transaction, fields))}
+    stamp: dict[str, Any] = {
+        "id": new_id(transaction.now),
+        "created_at": transaction.now,
+        "updated_at": transaction.now,
+    }
+    category = _check_category(transaction, Category(**values, **stamp))
+    insert_category(transaction, category)
     return category
 
 
-def _update_category(mine: PersonTransaction, name_or_id: str, fields: Fields) -> Category:
-    mine.lock_person()
-    old = _get_category(mine, name_or_id)
-    values = _parse_category(mine, fields)
+def _update_category(transaction: PersonTransaction, name_or_id: str, fields: Fields) -> Category:
+    transaction.lock_person()
+    old = _get_category(transaction, name_or_id)
+    values = _parse_category(transaction, fields)
     if "color" in values and values["color"] is None:
         values["color"] = DEFAULT_COLOUR
-    new = _check_category(mine, replace(old, **nulls_to_empty(Category, values), updated_at=mine.now))
-    save_category(mine, new)
+    new = _check_category(transaction, replace(old, **nulls_to_empty(Category, values), updated_at=transaction.now))
+    save_category(transaction, new)
     return new
 
 
-def _delete_category(mine: PersonTransaction, name_or_id: str) -> None:
-    delete_category(mine, _get_category(mine, name_or_id).id)
+def _delete_category(transaction: PersonTransaction, name_or_id: str) -> None:
+    delete_category(transaction, _get_category(transaction, name_or_id).id)
 
 
-def _parse_category(mine: PersonTransaction, fields: Fields) -> dict[str, Any]:
-    values = parse_fields(mine, fields, None, {})
+def _parse_category(transaction: PersonTransaction, fields: Fields) -> dict[str, Any]:
+    values = parse_fields(transaction, fields, None, {})
     check_field_names(values, SETTABLE_FIELDS)
     if isinstance(values.get("name"), str):
         values["name"] = " ".join(values["name"].split())
     return values
 
 
-def _check_category(mine: PersonTransaction, category: Category) -> Category:
+def _check_category(transaction: PersonTransaction, category: Category) -> Category:
     check_length(category, "name", MAX_NAME, least=1)
     check_length(category, "icon", MAX_ICON)
     if COLOUR_PATTERN.fullmatch(category.color) is None:
         raise Invalid("color must be written as #RRGGBB, e.g. #6B7280")
-    namesake = find_category(mine, category.name)
+    namesake = find_category(transaction, category.name)
     if namesake is not None and namesake.id != category.id:
         raise Conflict(f"There is a category '{namesake.name}' already; use that one, or choose another name")
     return category

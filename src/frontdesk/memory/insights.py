@@ -152,28 +152,30 @@ RANGE_OPENINGS = {
 PLURALS = {"task": "tasks", "activity": "activities", "routine": "routines", "habit": "habits", "memory": "memories"}
 
 
-def write_sentences(found: Insights) -> Sequence[str]:
+def write_sentences(insights: Insights) -> Sequence[str]:
     """Two to six sentences on the most important statistics; one if there is nothing to report."""
-    told = [line for line in _all_sentences(found) if line]
+    told = [line for line in _all_sentences(insights) if line]
     return told[:MAX_SENTENCES] or [
-        f"{RANGE_OPENINGS[found.date_range]} nothing was put down: no task, memory, activity or time."
+        f"{RANGE_OPENINGS[insights.date_range]} nothing was put down: no task, memory, activity or time."
     ]
 
 
-def _all_sentences(found: Insights) -> Iterator[str]:
-    yield _count_sentence(found)
-    yield _task_sentence(found.tasks, "the day before" if found.first_day == found.last_day else "in the days before")
-    yield _time_sentence(found)
-    yield _feeling_sentence(found)
-    yield _topic_sentence(found)
-    yield _day_sentence(found)
+def _all_sentences(insights: Insights) -> Iterator[str]:
+    yield _count_sentence(insights)
+    yield _task_sentence(
+        insights.tasks, "the day before" if insights.first_day == insights.last_day else "in the days before"
+    )
+    yield _time_sentence(insights)
+    yield _feeling_sentence(insights)
+    yield _topic_sentence(insights)
+    yield _day_sentence(insights)
 
 
-def _count_sentence(found: Insights) -> str:
-    if not found.total:
+def _count_sentence(insights: Insights) -> str:
+    if not insights.total:
         return ""
-    parts = [f"{number} {kind if number == 1 else PLURALS[kind]}" for kind, number in found.counts.items()]
-    return f"{RANGE_OPENINGS[found.date_range]} you added {_join_words(parts)}."
+    parts = [f"{number} {kind if number == 1 else PLURALS[kind]}" for kind, number in insights.counts.items()]
+    return f"{RANGE_OPENINGS[insights.date_range]} you added {_join_words(parts)}."
 
 
 def _task_sentence(tasks: TaskFigures, before: str) -> str:
@@ -195,25 +197,29 @@ def _comparison(tasks: TaskFigures, before: str) -> str:
     return f", {'up' if now > then else 'down'} from {then:g}% {before}"
 
 
-def _time_sentence(found: Insights) -> str:
-    if not found.tracked_minutes:
+def _time_sentence(insights: Insights) -> str:
+    if not insights.tracked_minutes:
         return ""
-    most = next(iter(found.minutes_by_category.items()))
-    day, hour = found.busiest_day, found.busiest_hour
-    share = f", the most under {most[0]} ({_minutes_text(most[1])})" if len(found.minutes_by_category) > 1 else ""
+    most = next(iter(insights.minutes_by_category.items()))
+    day, hour = insights.busiest_day, insights.busiest_hour
+    share = f", the most under {most[0]} ({_minutes_text(most[1])})" if len(insights.minutes_by_category) > 1 else ""
     busiest = (
-        f"; the busiest day was {_day_text(day.date)}" if day is not None and found.first_day != found.last_day else ""
+        f"; the busiest day was {_day_text(day.date)}"
+        if day is not None and insights.first_day != insights.last_day
+        else ""
     )
     clock = f"{' and' if busiest else '; the busiest was'} the hour from {hour.hour:02}:00" if hour is not None else ""
-    return f"You tracked {_minutes_text(found.tracked_minutes)}{share}{busiest}{clock}."
+    return f"You tracked {_minutes_text(insights.tracked_minutes)}{share}{busiest}{clock}."
 
 
-def _feeling_sentence(found: Insights) -> str:
-    changes = {"mood": found.average_mood_change, "energy": found.average_energy_change}
+def _feeling_sentence(insights: Insights) -> str:
+    changes = {"mood": insights.average_mood_change, "energy": insights.average_energy_change}
     parts = [f"your {name} {_change_text(change)}" for name, change in changes.items() if change is not None]
     said = [f"after activities {_join_words(parts)} on average"] if parts else []
-    if found.average_valence is not None:
-        said.append(f"the tone of your memories was {found.tone} ({found.average_valence:+g} on a scale of -5 to 5)")
+    if insights.average_valence is not None:
+        said.append(
+            f"the tone of your memories was {insights.tone} ({insights.average_valence:+g} on a scale of -5 to 5)"
+        )
     line = "; ".join(said)
     return f"{line[0].upper()}{line[1:]}." if line else ""
 
@@ -224,26 +230,26 @@ def _change_text(change: float) -> str:
     return f"{'rose' if change > 0 else 'fell'} by {abs(change):g}"
 
 
-def _topic_sentence(found: Insights) -> str:
-    parts = [f"{what} {_top_names(names)}" for what, names in _labelled_topics(found) if names]
+def _topic_sentence(insights: Insights) -> str:
+    parts = [f"{what} {_top_names(names)}" for what, names in _labelled_topics(insights) if names]
     return f"You most often used {' and '.join(parts)}." if parts else ""
 
 
-def _labelled_topics(found: Insights) -> Sequence[tuple[str, Mapping[str, int]]]:
+def _labelled_topics(insights: Insights) -> Sequence[tuple[str, Mapping[str, int]]]:
     return [
-        ("the tag" if len(found.tags) == 1 else "the tags", found.tags),
-        ("the place" if len(found.places) == 1 else "the places", found.places),
+        ("the tag" if len(insights.tags) == 1 else "the tags", insights.tags),
+        ("the place" if len(insights.places) == 1 else "the places", insights.places),
     ]
 
 
-def _day_sentence(found: Insights) -> str:
-    if not found.active_days:
+def _day_sentence(insights: Insights) -> str:
+    if not insights.active_days:
         return ""
-    if found.first_day == found.last_day:
-        return f"The day before you completed {_count_text(found.tasks.completed_before, 'task')}."
-    days = (found.last_day - found.first_day).days + 1
-    row = f"; the longest streak was {found.longest_streak} in a row" if found.longest_streak > 1 else ""
-    return f"There is something on {found.active_days} of {days} days{row}."
+    if insights.first_day == insights.last_day:
+        return f"The day before you completed {_count_text(insights.tasks.completed_before, 'task')}."
+    days = (insights.last_day - insights.first_day).days + 1
+    row = f"; the longest streak was {insights.longest_streak} in a row" if insights.longest_streak > 1 else ""
+    return f"There is something on {insights.active_days} of {days} days{row}."
 
 
 def _top_names(names: Mapping[str, int]) -> str:

@@ -23,33 +23,39 @@ from frontdesk.memory.store import PersonDatabase, PersonTransaction, contains_t
 ITEM_FIELDS = tuple(field.name for field in fields(TimelineItem))
 
 
-def insert_item(mine: PersonTransaction, item: TimelineItem, text: str) -> None:
+def insert_item(transaction: PersonTransaction, item: TimelineItem, text: str) -> None:
     """Insert an item, and index it under a text."""
-    mine.connection.execute(insert(timeline_items).values(user_id=mine.user_id, **_item_row(item)))
-    _index_item(mine, item, text)
+    transaction.connection.execute(insert(timeline_items).values(user_id=transaction.user_id, **_item_row(item)))
+    _index_item(transaction, item, text)
 
 
-def save_item(mine: PersonTransaction, item: TimelineItem, text: str) -> None:
+def save_item(transaction: PersonTransaction, item: TimelineItem, text: str) -> None:
     """Save a changed item, and index it under a text."""
-    mine.connection.execute(update(timeline_items).where(is_item(mine, item.id)).values(**_item_row(item)))
-    _index_item(mine, item, text)
+    transaction.connection.execute(
+        update(timeline_items).where(is_item(transaction, item.id)).values(**_item_row(item))
+    )
+    _index_item(transaction, item, text)
 
 
-def fetch_item(mine: PersonTransaction, item_id: str) -> TimelineItem | None:
+def fetch_item(transaction: PersonTransaction, item_id: str) -> TimelineItem | None:
     """Fetch an item by its id, unless it was deleted."""
     shown = timeline_items.c.status != ItemStatus.DELETED
-    row = mine.connection.execute(select(timeline_items).where(is_item(mine, item_id), shown)).mappings().one_or_none()
+    row = (
+        transaction.connection.execute(select(timeline_items).where(is_item(transaction, item_id), shown))
+        .mappings()
+        .one_or_none()
+    )
     return item_from_row(row) if row else None
 
 
-def delete_item(mine: PersonTransaction, item_id: str) -> None:
+def delete_item(transaction: PersonTransaction, item_id: str) -> None:
     """Delete an item for good, with everything that depends on it."""
-    unindex_item(mine, item_id)
-    mine.connection.execute(delete(timeline_items).where(is_item(mine, item_id)))
+    unindex_item(transaction, item_id)
+    transaction.connection.execute(delete(timeline_items).where(is_item(transaction, item_id)))
 
 
-def is_item(mine: PersonTransaction, item_id: str) -> ColumnElement[bool]:
-    return and_(timeline_items.c.user_id == mine.user_id, timeline_items.c.id == item_id)
+def is_item(transaction: PersonTransaction, item_id: str) -> ColumnElement[bool]:
+    return and_(timeline_items.c.user_id == transaction.user_id, timeline_items.c.id == item_id)
 
 
 def item_from_row(row: RowMapping | Mapping[str, Any]) -> TimelineItem:
@@ -85,11 +91,11 @@ def _item_row(item: TimelineItem) -> dict[str, Any]:
     return {**asdict(item), "tags": join_tags(item.tags), "metadata": json.dumps(item.metadata)}
 
 
-def _index_item(mine: PersonTransaction, item: TimelineItem, text: str) -> None:
+def _index_item(transaction: PersonTransaction, item: TimelineItem, text: str) -> None:
     if item.status is ItemStatus.DELETED:
-        unindex_item(mine, item.id)
+        unindex_item(transaction, item.id)
     else:
-        index_item(mine, item.id, text)
+        index_item(transaction, item.id, text)
 
 
 CATEGORY_FIELDS = tuple(field.name for field in fields(Category))
@@ -100,48 +106,48 @@ def category_key(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-def insert_category(mine: PersonTransaction, category: Category) -> None:
-    mine.connection.execute(
-        insert(categories).values(user_id=mine.user_id, name_key=category_key(category.name), **asdict(category))
+def insert_category(transaction: PersonTransaction, category: Category) -> None:
+    transaction.connection.execute(
+        insert(categories).values(user_id=transaction.user_id, name_key=category_key(category.name), **asdict(category))
     )
 
 
-def save_category(mine: PersonTransaction, category: Category) -> None:
+def save_category(transaction: PersonTransaction, category: Category) -> None:
     changed = {**asdict(category), "name_key": category_key(category.name)}
-    mine.connection.execute(update(categories).where(_is_category(mine, category.id)).values(**changed))
+    transaction.connection.execute(update(categories).where(_is_category(transaction, category.id)).values(**changed))
 
 
-def fetch_category(mine: PersonTransaction, category_id: str) -> Category | None:
-    return _fetch_category(mine, _is_category(mine, category_id))
+def fetch_category(transaction: PersonTransaction, category_id: str) -> Category | None:
+    return _fetch_category(transaction, _is_category(transaction, category_id))
 
 
-def find_category(mine: PersonTransaction, name_or_id: str) -> Category | None:
+def find_category(transaction: PersonTransaction, name_or_id: str) -> Category | None:
     """Find a category by its id, or by its name in any case."""
     named = or_(categories.c.id == name_or_id.strip().lower(), categories.c.name_key == category_key(name_or_id))
-    return _fetch_category(mine, and_(categories.c.user_id == mine.user_id, named))
+    return _fetch_category(transaction, and_(categories.c.user_id == transaction.user_id, named))
 
 
-def list_categories(mine: PersonTransaction) -> Sequence[Category]:
-    rows = mine.connection.execute(
-        select(categories).where(categories.c.user_id == mine.user_id).order_by(categories.c.name_key)
+def list_categories(transaction: PersonTransaction) -> Sequence[Category]:
+    rows = transaction.connection.execute(
+        select(categories).where(categories.c.user_id == transaction.user_id).order_by(categories.c.name_key)
     )
     return [_category_from_row(row) for row in rows.mappings()]
 
 
-def delete_category(mine: PersonTransaction, category_id: str) -> None:
+def delete_category(transaction: PersonTransaction, category_id: str) -> None:
     """Delete a category. What was under it stays, without a category."""
     for of in (timeline_items, time_entries):
-        held = and_(of.c.user_id == mine.user_id, of.c.category_id == category_id)
-        mine.connection.execute(update(of).where(held).values(category_id=None))
-    mine.connection.execute(delete(categories).where(_is_category(mine, category_id)))
+        held = and_(of.c.user_id == transaction.user_id, of.c.category_id == category_id)
+        transaction.connection.execute(update(of).where(held).values(category_id=None))
+    transaction.connection.execute(delete(categories).where(_is_category(transaction, category_id)))
 
 
-def _is_category(mine: PersonTransaction, category_id: str) -> ColumnElement[bool]:
-    return and_(categories.c.user_id == mine.user_id, categories.c.id == category_id)
+def _is_category(transaction: PersonTransaction, category_id: str) -> ColumnElement[bool]:
+    return and_(categories.c.user_id == transaction.user_id, categories.c.id == category_id)
 
 
-def _fetch_category(mine: PersonTransaction, which: ColumnElement[bool]) -> Category | None:
-    row = mine.connection.execute(select(categories).where(which).limit(1)).mappings().first()
+def _fetch_category(transaction: PersonTransaction, which: ColumnElement[bool]) -> Category | None:
+    row = transaction.connection.execute(select(categories).where(which).limit(1)).mappings().first()
     return _category_from_row(row) if row else None
 
 
@@ -154,22 +160,22 @@ def item_text(item: TimelineItem) -> str:
     return "\n".join(part for part in (item.title, item.description, " ".join(item.tags)) if part)
 
 
-def item_ids_starting(mine: PersonTransaction, kind: ItemType, first: str, most: int) -> Sequence[str]:
+def item_ids_starting(transaction: PersonTransaction, kind: ItemType, first: str, most: int) -> Sequence[str]:
     """The ids of items of one kind, at most `most`."""
     ids = select(timeline_items.c.id).where(
-        timeline_items.c.user_id == mine.user_id,
+        timeline_items.c.user_id == transaction.user_id,
         timeline_items.c.type == kind,
         timeline_items.c.id.startswith(first, autoescape=True),
     )
-    return mine.connection.execute(ids.order_by(timeline_items.c.id).limit(most)).scalars().all()
+    return transaction.connection.execute(ids.order_by(timeline_items.c.id).limit(most)).scalars().all()
 
 
-def ai_task_ids_starting(mine: PersonTransaction, first: str, most: int) -> Sequence[str]:
+def ai_task_ids_starting(transaction: PersonTransaction, first: str, most: int) -> Sequence[str]:
     """The ids of pieces of work for agents, at most `most`."""
     ids = select(ai_tasks.c.id).where(
-        ai_tasks.c.user_id == mine.user_id, ai_tasks.c.id.startswith(first, autoescape=True)
+        ai_tasks.c.user_id == transaction.user_id, ai_tasks.c.id.startswith(first, autoescape=True)
     )
-    return mine.connection.execute(ids.order_by(ai_tasks.c.id).limit(most)).scalars().all()
+    return transaction.connection.execute(ids.order_by(ai_tasks.c.id).limit(most)).scalars().all()
 
 
 MIN_CHARACTERS = 8
@@ -205,12 +211,12 @@ class IdLookup:
             raise Invalid(
                 f"'{text.strip()[:100]}' is no id; give one as it is listed, or its first {MIN_CHARACTERS} characters"
             )
-        found = await self._records.read(scope, lambda mine: look(mine, first, MAX_NAMED))
+        found = await self._records.read(scope, lambda transaction: look(transaction, first, MAX_NAMED))
         return _single_id(found, first, what)
 
 
-def _item_ids(kind: ItemType, mine: PersonTransaction, first: str, most: int) -> Sequence[str]:
-    return item_ids_starting(mine, kind, first, most)
+def _item_ids(kind: ItemType, transaction: PersonTransaction, first: str, most: int) -> Sequence[str]:
+    return item_ids_starting(transaction, kind, first, most)
 
 
 def _is_full_id(text: str) -> bool:

@@ -90,50 +90,56 @@ MEMORY_SETTABLE = (
 )
 
 
-def create_memory(mine: PersonTransaction, fields: Fields, zone: str | None = None) -> Memory:
+def create_memory(transaction: PersonTransaction, fields: Fields, zone: str | None = None) -> Memory:
     """Create a memory. One that it supersedes is kept, but no longer found."""
-    mine.lock_person()
-    values: dict[str, Any] = {"title": "", "note": "", "captured_at": mine.now}
-    values |= parse_choices(without_nulls(_parse_memory(mine, fields, zone)), MEMORY_CHOICES)
+    transaction.lock_person()
+    values: dict[str, Any] = {"title": "", "note": "", "captured_at": transaction.now}
+    values |= parse_choices(without_nulls(_parse_memory(transaction, fields, zone)), MEMORY_CHOICES)
     older = values.pop("supersedes", None)
-    stamp: dict[str, Any] = {"id": new_id(mine.now), "created_at": mine.now, "updated_at": mine.now}
-    memory = check_memory(with_title(Memory(**values, **stamp, agent_id=mine.agent_id)))
-    if memory.expires_at is not None and memory.expires_at <= mine.now:
+    stamp: dict[str, Any] = {
+        "id": new_id(transaction.now),
+        "created_at": transaction.now,
+        "updated_at": transaction.now,
+    }
+    memory = check_memory(with_title(Memory(**values, **stamp, agent_id=transaction.agent_id)))
+    if memory.expires_at is not None and memory.expires_at <= transaction.now:
         raise Invalid("expires_at lies in the past, so that this would never be found; give a later one, or none")
-    insert_memory(mine, memory)
-    return _supersede(mine, memory, older)
+    insert_memory(transaction, memory)
+    return _supersede(transaction, memory, older)
 
 
-def get_memory(mine: PersonTransaction, memory_id: str) -> Memory:
+def get_memory(transaction: PersonTransaction, memory_id: str) -> Memory:
     """A memory by its id, also if it was superseded or has expired, unless it was deleted."""
-    return _find_memory(mine, memory_id)
+    return _find_memory(transaction, memory_id)
 
 
-def update_memory(mine: PersonTransaction, memory_id: str, fields: Fields, zone: str | None = None) -> Memory:
+def update_memory(transaction: PersonTransaction, memory_id: str, fields: Fields, zone: str | None = None) -> Memory:
     """Change a memory. A status brings a deleted one back."""
-    mine.lock_person()
-    old = _find_memory(mine, memory_id, deleted=fields.get("status") is not None)
-    given = _parse_memory(mine, fields, zone)
+    transaction.lock_person()
+    old = _find_memory(transaction, memory_id, deleted=fields.get("status") is not None)
+    given = _parse_memory(transaction, fields, zone)
     # Null empties a title or a note.
     given |= {name: "" for name in ("title", "note") if name in given and given[name] is None}
     values = parse_choices(nulls_to_empty(Memory, given), MEMORY_CHOICES)
     older = values.pop("supersedes", old.supersedes)
     if old.title == title_from_note(old.note):
         values.setdefault("title", "")
-    new = _place_in_chain(mine, check_memory(with_title(replace(old, **values, updated_at=mine.now))), older)
-    save_memory(mine, new)
+    new = _place_in_chain(
+        transaction, check_memory(with_title(replace(old, **values, updated_at=transaction.now))), older
+    )
+    save_memory(transaction, new)
     return new
 
 
-def delete_memory(mine: PersonTransaction, memory_id: str) -> None:
+def delete_memory(transaction: PersonTransaction, memory_id: str) -> None:
     """Mark a memory as deleted, and show the one that it superseded again. Deleted ones are shown only on request."""
-    mine.lock_person()
-    memory = replace(_find_memory(mine, memory_id), status=MemoryStatus.DELETED, updated_at=mine.now)
-    save_memory(mine, _remove_from_chain(mine, memory))
+    transaction.lock_person()
+    memory = replace(_find_memory(transaction, memory_id), status=MemoryStatus.DELETED, updated_at=transaction.now)
+    save_memory(transaction, _remove_from_chain(transaction, memory))
 
 
-def _parse_memory(mine: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
-    values = parse_fields(mine, fields, zone, MEMORY_TIMES)
+def _parse_memory(transaction: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
+    values = parse_fields(transaction, fields, zone, MEMORY_TIMES)
     if "description" in values:
         values.setdefault("note", values["description"])
         del values["description"]
@@ -141,29 +147,29 @@ def _parse_memory(mine: PersonTransaction, fields: Fields, zone: str | None) -> 
     return values
 
 
-def _find_memory(mine: PersonTransaction, memory_id: str, *, deleted: bool = False) -> Memory:
-    return require_found(fetch_memory(mine, parse_id(memory_id, MEMORY_NAME), deleted=deleted), MEMORY_NAME)
+def _find_memory(transaction: PersonTransaction, memory_id: str, *, deleted: bool = False) -> Memory:
+    return require_found(fetch_memory(transaction, parse_id(memory_id, MEMORY_NAME), deleted=deleted), MEMORY_NAME)
 
 
-def _place_in_chain(mine: PersonTransaction, memory: Memory, older_id: str | None) -> Memory:
+def _place_in_chain(transaction: PersonTransaction, memory: Memory, older_id: str | None) -> Memory:
     """Put a memory behind the one that it supersedes; a deleted memory leaves its chain."""
     if memory.status is MemoryStatus.DELETED:
-        return _remove_from_chain(mine, memory)
+        return _remove_from_chain(transaction, memory)
     return (
         memory
         if older_id == memory.supersedes
-        else _supersede(mine, _remove_from_chain(mine, _require_latest(memory)), older_id)
+        else _supersede(transaction, _remove_from_chain(transaction, _require_latest(memory)), older_id)
     )
 
 
-def _supersede(mine: PersonTransaction, memory: Memory, older_id: str | None) -> Memory:
+def _supersede(transaction: PersonTransaction, memory: Memory, older_id: str | None) -> Memory:
     """Let a memory supersede an older one, if one is named. The older one must be the last of its chain."""
     if older_id is None:
         return memory
-    older = _require_latest(get_memory(mine, older_id))
+    older = _require_latest(get_memory(transaction, older_id))
     if older.id == memory.id:
         raise Invalid("A memory cannot supersede itself")
-    link_superseded(mine, older.id, memory.id)
+    link_superseded(transaction, older.id, memory.id)
     return replace(memory, supersedes=older.id)
 
 
@@ -173,9 +179,9 @@ def _require_latest(memory: Memory) -> Memory:
     return memory
 
 
-def _remove_from_chain(mine: PersonTransaction, memory: Memory) -> Memory:
+def _remove_from_chain(transaction: PersonTransaction, memory: Memory) -> Memory:
     """Take a memory out of its chain, and link the memories before and after it."""
-    unlink_superseded(mine, memory)
+    unlink_superseded(transaction, memory)
     return replace(memory, supersedes=None, superseded_by=None)
 
 
@@ -185,39 +191,39 @@ MAX_WEIGHT = 10
 ITEM_NAME = "Timeline item"
 
 
-def anchor_memory(mine: PersonTransaction, memory_id: str, fields: Fields, zone: str | None = None) -> Anchor:
+def anchor_memory(transaction: PersonTransaction, memory_id: str, fields: Fields, zone: str | None = None) -> Anchor:
     """Anchor a memory to an item, `about` it by default. The same relation again changes the anchor."""
-    mine.lock_person()
-    values = without_nulls(parse_fields(mine, fields, zone, ANCHOR_TIMES))
+    transaction.lock_person()
+    values = without_nulls(parse_fields(transaction, fields, zone, ANCHOR_TIMES))
     check_field_names(values, ANCHOR_SETTABLE)
-    memory, item = get_memory(mine, memory_id), _get_item(mine, values.pop("anchor_item_id", ""))
+    memory, item = get_memory(transaction, memory_id), _get_item(transaction, values.pop("anchor_item_id", ""))
     if item.type is ItemType.MEMORY:
         raise Invalid("A memory is anchored to a task, an activity or another item, not to a memory; use supersedes")
     relation = parse_choice(AnchorRelation, "relation", values.pop("relation", AnchorRelation.ABOUT))
-    was = fetch_anchor(mine, memory.id, item.id, relation)
-    new = was or Anchor(memory_id=memory.id, anchor_item_id=item.id, relation=relation, created_at=mine.now)
+    was = fetch_anchor(transaction, memory.id, item.id, relation)
+    new = was or Anchor(memory_id=memory.id, anchor_item_id=item.id, relation=relation, created_at=transaction.now)
     anchor = _check_anchor(replace(new, **values))
-    save_anchor(mine, anchor)
+    save_anchor(transaction, anchor)
     return anchor
 
 
-def anchors_of_memory(mine: PersonTransaction, memory_id: str) -> Sequence[Anchor]:
-    return list_anchors(mine, get_memory(mine, memory_id).id)
+def anchors_of_memory(transaction: PersonTransaction, memory_id: str) -> Sequence[Anchor]:
+    return list_anchors(transaction, get_memory(transaction, memory_id).id)
 
 
-def memories_anchored_to(mine: PersonTransaction, item_id: str) -> Sequence[AnchoredMemory]:
-    return list_anchored_memories(mine, _get_item(mine, item_id).id)
+def memories_anchored_to(transaction: PersonTransaction, item_id: str) -> Sequence[AnchoredMemory]:
+    return list_anchored_memories(transaction, _get_item(transaction, item_id).id)
 
 
-def unanchor_memory(mine: PersonTransaction, memory_id: str, item_id: str, relation: str | None = None) -> None:
+def unanchor_memory(transaction: PersonTransaction, memory_id: str, item_id: str, relation: str | None = None) -> None:
     """Remove all anchors of a memory to an item, or the one of this relation."""
     which = None if relation is None else parse_choice(AnchorRelation, "relation", relation)
-    if not delete_anchors(mine, get_memory(mine, memory_id).id, parse_id(item_id, "Anchor"), which):
+    if not delete_anchors(transaction, get_memory(transaction, memory_id).id, parse_id(item_id, "Anchor"), which):
         raise NotFound("Anchor not found")
 
 
-def _get_item(mine: PersonTransaction, item_id: str) -> TimelineItem:
-    return require_found(fetch_item(mine, parse_id(item_id, ITEM_NAME)), ITEM_NAME)
+def _get_item(transaction: PersonTransaction, item_id: str) -> TimelineItem:
+    return require_found(fetch_item(transaction, parse_id(item_id, ITEM_NAME)), ITEM_NAME)
 
 
 def _check_anchor(anchor: Anchor) -> Anchor:
@@ -249,9 +255,9 @@ class MemoryService:
         scope.require(rights.MEMORIES_READ)
         return await self._records.read(scope, partial(fetch_memories, ids=ids))
 
-    async def list(self, scope: PersonScope, wanted: MemoryFilter) -> RecordPage[Memory]:
+    async def list(self, scope: PersonScope, filters: MemoryFilter) -> RecordPage[Memory]:
         scope.require(rights.MEMORIES_READ)
-        return await self._records.read(scope, partial(list_memories, wanted=wanted))
+        return await self._records.read(scope, partial(list_memories, filters=filters))
 
     async def update(self, scope: PersonScope, memory_id: str, fields: Fields, zone: str | None = None) -> Memory:
         """`fields` are the changes. A status brings a deleted memory back."""

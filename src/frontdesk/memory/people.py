@@ -76,7 +76,7 @@ class PersonDataService:
 
     async def zone(self, scope: PersonScope) -> str:
         """The IANA name of the person's time zone."""
-        return await self._records.read(scope, lambda mine: mine.zone_name)
+        return await self._records.read(scope, lambda transaction: transaction.zone_name)
 
     async def set_zone(self, scope: PersonScope, name: str) -> str:
         """Set the person's time zone. Returns its name in IANA's spelling."""
@@ -125,13 +125,13 @@ class PersonDataService:
         return ErasedRecords(gone, left)
 
 
-def _read_everything(mine: PersonTransaction) -> tuple[str, Mapping[str, Any]]:
-    return mine.zone_name, export_rows(mine)
+def _read_everything(transaction: PersonTransaction) -> tuple[str, Mapping[str, Any]]:
+    return transaction.zone_name, export_rows(transaction)
 
 
-def _import_and_index(mine: PersonTransaction, zone: str, rows: ExportRows) -> Mapping[str, int]:
-    taken = import_rows(mine, zone, rows)
-    index_all_items(mine)
+def _import_and_index(transaction: PersonTransaction, zone: str, rows: ExportRows) -> Mapping[str, int]:
+    taken = import_rows(transaction, zone, rows)
+    index_all_items(transaction)
     return taken
 
 

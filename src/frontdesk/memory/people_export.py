@@ -194,16 +194,16 @@ def read_export_rows(document: Mapping[str, Any], shapes: TableSchemas) -> Expor
     return rows
 
 
-def _read_table(given: object, table: str, columns: Mapping[str, ColumnSchema]) -> list[ExportRow]:
-    if not isinstance(given, list):
+def _read_table(value: object, table: str, columns: Mapping[str, ColumnSchema]) -> list[ExportRow]:
+    if not isinstance(value, list):
         raise Invalid(f"{table} must be a list of records")
-    return [_read_row(one, f"{table}[{number}]", columns) for number, one in enumerate(cast("list[object]", given))]
+    return [_read_row(one, f"{table}[{number}]", columns) for number, one in enumerate(cast("list[object]", value))]
 
 
-def _read_row(given: object, where: str, columns: Mapping[str, ColumnSchema]) -> ExportRow:
-    if not isinstance(given, dict):
+def _read_row(value: object, where: str, columns: Mapping[str, ColumnSchema]) -> ExportRow:
+    if not isinstance(value, dict):
         raise Invalid(f"{where} must be a record")
-    row = cast("dict[str, object]", given)
+    row = cast("dict[str, object]", value)
     unknown = sorted(set(row) - set(columns))
     if unknown:
         raise Invalid(f"{where} has fields that are not known here: {', '.join(unknown)}")

@@ -105,48 +105,50 @@ COLUMN_CHOICES: Mapping[str, Mapping[str, type[StrEnum]]] = {
 }
 
 
-def save_zone(mine: PersonTransaction, name: str) -> None:
-    mine.connection.execute(update(people).where(people.c.user_id == mine.user_id).values(zone=name))
+def save_zone(transaction: PersonTransaction, name: str) -> None:
+    transaction.connection.execute(update(people).where(people.c.user_id == transaction.user_id).values(zone=name))
 
 
-def export_rows(mine: PersonTransaction) -> dict[str, list[dict[str, Any]]]:
+def export_rows(transaction: PersonTransaction) -> dict[str, list[dict[str, Any]]]:
     """All rows of the person, by table name."""
-    return {table.name: _export_table(mine, table) for table in PERSON_TABLES}
+    return {table.name: _export_table(transaction, table) for table in PERSON_TABLES}
 
 
-def count_rows(mine: PersonTransaction) -> dict[str, int]:
-    counted = {table.name: select(func.count()).where(table.c.user_id == mine.user_id) for table in PERSON_TABLES}
-    return {name: mine.connection.execute(number).scalar_one() for name, number in counted.items()}
+def count_rows(transaction: PersonTransaction) -> dict[str, int]:
+    counted = {
+        table.name: select(func.count()).where(table.c.user_id == transaction.user_id) for table in PERSON_TABLES
+    }
+    return {name: transaction.connection.execute(number).scalar_one() for name, number in counted.items()}
 
 
-def import_rows(mine: PersonTransaction, zone: str, rows: ExportRows) -> dict[str, int]:
+def import_rows(transaction: PersonTransaction, zone: str, rows: ExportRows) -> dict[str, int]:
     """Insert all rows for a person without records. Returns the counts. The search index is built separately."""
-    mine.lock_person()
-    if any(count_rows(mine).values()):
+    transaction.lock_person()
+    if any(count_rows(transaction).values()):
         raise Conflict("There are records already. An export needs a person without records; erase them first")
-    save_zone(mine, zone)
+    save_zone(transaction, zone)
     for table in PERSON_TABLES:
-        _insert_rows(mine, table, rows[table.name])
-    return count_rows(mine)
+        _insert_rows(transaction, table, rows[table.name])
+    return count_rows(transaction)
 
 
-def erase_person(mine: PersonTransaction) -> dict[str, int]:
+def erase_person(transaction: PersonTransaction) -> dict[str, int]:
     """Delete all rows of the person, and the person. Returns the counts."""
-    mine.lock_person()
-    gone = count_rows(mine)
-    clear_index(mine)
+    transaction.lock_person()
+    gone = count_rows(transaction)
+    clear_index(transaction)
     for table in reversed(PERSON_TABLES):
-        _delete_rows(mine, table)
-    mine.connection.execute(delete(people).where(people.c.user_id == mine.user_id))
+        _delete_rows(transaction, table)
+    transaction.connection.execute(delete(people).where(people.c.user_id == transaction.user_id))
     return gone
 
 
-def _export_table(mine: PersonTransaction, table: Table) -> list[dict[str, Any]]:
+def _export_table(transaction: PersonTransaction, table: Table) -> list[dict[str, Any]]:
     columns = [column for column in table.c if column.name not in SKIPPED_COLUMNS]
-    ordered = select(*columns).where(table.c.user_id == mine.user_id).order_by(*table.primary_key.columns)
+    ordered = select(*columns).where(table.c.user_id == transaction.user_id).order_by(*table.primary_key.columns)
     return [
         {name: _decode_value(name, value) for name, value in row.items()}
-        for row in mine.connection.execute(ordered).mappings()
+        for row in transaction.connection.execute(ordered).mappings()
     ]
 
 
@@ -162,25 +164,25 @@ def _encode_value(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever the 
     return json.dumps(value, ensure_ascii=False) if name in (*OBJECT_COLUMNS, *LIST_COLUMNS) else value
 
 
-def _insert_rows(mine: PersonTransaction, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+def _insert_rows(transaction: PersonTransaction, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     kept = [
-        {name: _encode_value(name, value) for name, value in row.items()} | _owner_values(mine, table, row)
+        {name: _encode_value(name, value) for name, value in row.items()} | _owner_values(transaction, table, row)
         for row in rows
     ]
     # Parents come first.
     kept.sort(key=lambda row: row.get("hierarchy_level", 0))
     try:
         for some in in_slices(kept):
-            mine.connection.execute(insert(table), list(some))
+            transaction.connection.execute(insert(table), list(some))
     except IntegrityError as error:
         raise Invalid(
             f"The records in {table.name} contradict others: two are the same, or one names another that is not there"
         ) from error
 
 
-def _owner_values(mine: PersonTransaction, table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+def _owner_values(transaction: PersonTransaction, table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
     """Columns that the export does not contain: the owner, computed keys, and references of the old installation."""
-    own: dict[str, Any] = {"user_id": mine.user_id}
+    own: dict[str, Any] = {"user_id": transaction.user_id}
     if table is categories:
         own["name_key"] = category_key(row["name"])
     if table is tasks:
@@ -188,12 +190,12 @@ def _owner_values(mine: PersonTransaction, table: Table, row: Mapping[str, Any])
     return own
 
 
-def _delete_rows(mine: PersonTransaction, table: Table) -> None:
+def _delete_rows(transaction: PersonTransaction, table: Table) -> None:
     """Delete in batches, because the time of a statement is limited."""
     _, by, *_ = table.primary_key.columns
-    some = select(by).where(table.c.user_id == mine.user_id).limit(DELETE_BATCH)
-    part = delete(table).where(table.c.user_id == mine.user_id, by.in_(some.scalar_subquery()))
-    while mine.connection.execute(part).rowcount:
+    some = select(by).where(table.c.user_id == transaction.user_id).limit(DELETE_BATCH)
+    part = delete(table).where(table.c.user_id == transaction.user_id, by.in_(some.scalar_subquery()))
+    while transaction.connection.execute(part).rowcount:
         pass
 
 
@@ -221,31 +223,38 @@ TABLE_SCHEMAS = {
 PLAIN_TYPES = (ItemType.ROUTINE, ItemType.HABIT)
 
 
-def index_all_items(mine: PersonTransaction) -> None:
-    for item_id, text in (*_memory_texts(mine), *_activity_texts(mine), *_task_texts(mine), *_plain_item_texts(mine)):
-        index_item(mine, item_id, text)
+def index_all_items(transaction: PersonTransaction) -> None:
+    for item_id, text in (
+        *_memory_texts(transaction),
+        *_activity_texts(transaction),
+        *_task_texts(transaction),
+        *_plain_item_texts(transaction),
+    ):
+        index_item(transaction, item_id, text)
 
 
-def _memory_texts(mine: PersonTransaction) -> Iterator[tuple[str, str]]:
-    shown = (memories.c.user_id == mine.user_id, timeline_items.c.status != ItemStatus.DELETED)
-    for row in mine.connection.execute(MEMORY_ROWS.where(*shown)).mappings():
+def _memory_texts(transaction: PersonTransaction) -> Iterator[tuple[str, str]]:
+    shown = (memories.c.user_id == transaction.user_id, timeline_items.c.status != ItemStatus.DELETED)
+    for row in transaction.connection.execute(MEMORY_ROWS.where(*shown)).mappings():
         yield row["id"], memory_text(memory_from_row(row))
 
 
-def _activity_texts(mine: PersonTransaction) -> Iterator[tuple[str, str]]:
-    for row in mine.connection.execute(ACTIVITY_ROWS.where(activities.c.user_id == mine.user_id)).mappings():
+def _activity_texts(transaction: PersonTransaction) -> Iterator[tuple[str, str]]:
+    for row in transaction.connection.execute(
+        ACTIVITY_ROWS.where(activities.c.user_id == transaction.user_id)
+    ).mappings():
         yield row["id"], activity_text(activity_from_row(row))
 
 
-def _task_texts(mine: PersonTransaction) -> Iterator[tuple[str, str]]:
-    rows = mine.connection.execute(TASK_ROWS.where(tasks.c.user_id == mine.user_id)).mappings().all()
-    for task in tasks_from_rows(mine, rows):
+def _task_texts(transaction: PersonTransaction) -> Iterator[tuple[str, str]]:
+    rows = transaction.connection.execute(TASK_ROWS.where(tasks.c.user_id == transaction.user_id)).mappings().all()
+    for task in tasks_from_rows(transaction, rows):
         yield task.id, task_text(task)
 
 
-def _plain_item_texts(mine: PersonTransaction) -> Iterator[tuple[str, str]]:
-    alone = (timeline_items.c.user_id == mine.user_id, timeline_items.c.type.in_(PLAIN_TYPES))
-    for row in mine.connection.execute(select(timeline_items).where(*alone)).mappings():
+def _plain_item_texts(transaction: PersonTransaction) -> Iterator[tuple[str, str]]:
+    alone = (timeline_items.c.user_id == transaction.user_id, timeline_items.c.type.in_(PLAIN_TYPES))
+    for row in transaction.connection.execute(select(timeline_items).where(*alone)).mappings():
         yield row["id"], item_text(item_from_row(row))
 
 
@@ -277,8 +286,8 @@ def fetch_person(connection: Connection, user_id: str) -> PersonActivity | None:
     return next(iter(_with_last_changes(connection, found)), None)
 
 
-def _fetch_people(connection: Connection, wanted: Select[Any, Any, Any, Any]) -> Sequence[PersonSummary]:
-    return [PersonSummary(*row) for row in connection.execute(wanted)]
+def _fetch_people(connection: Connection, query: Select[Any, Any, Any, Any]) -> Sequence[PersonSummary]:
+    return [PersonSummary(*row) for row in connection.execute(query)]
 
 
 def _with_last_changes(connection: Connection, found: Sequence[PersonSummary]) -> Sequence[PersonActivity]:

@@ -86,21 +86,21 @@ class PersonDatabase:
         return use(PersonTransaction(connection, scope.user_id, scope.agent_id, datetime.now(UTC), number, zone))
 
 
-def _with_person_row(work: Callable[[PersonTransaction], T], mine: PersonTransaction) -> T:
+def _with_person_row(work: Callable[[PersonTransaction], T], transaction: PersonTransaction) -> T:
     """Run `work` for a person who may be new. A lost race in the database becomes a `Conflict`."""
     try:
-        if not mine.number:
-            mine = _insert_person(mine)
-        return work(mine)
+        if not transaction.number:
+            transaction = _insert_person(transaction)
+        return work(transaction)
     except IntegrityError as error:
         raise Conflict("Somebody changed the same at this moment; look again, then try once more") from error
 
 
-def _insert_person(mine: PersonTransaction) -> PersonTransaction:
-    row = {"user_id": mine.user_id, "zone": UTC_NAME, "created_at": mine.now, "found": 0, "unread": 0}
-    mine.connection.execute(INSERT_PERSON[mine.connection.dialect.name], row)
-    found = mine.connection.execute(SELECT_PERSON.where(people.c.user_id == mine.user_id)).one()
-    return replace(mine, number=found.number, zone_name=found.zone)
+def _insert_person(transaction: PersonTransaction) -> PersonTransaction:
+    row = {"user_id": transaction.user_id, "zone": UTC_NAME, "created_at": transaction.now, "found": 0, "unread": 0}
+    transaction.connection.execute(INSERT_PERSON[transaction.connection.dialect.name], row)
+    found = transaction.connection.execute(SELECT_PERSON.where(people.c.user_id == transaction.user_id)).one()
+    return replace(transaction, number=found.number, zone_name=found.zone)
 
 
 ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
@@ -134,22 +134,22 @@ def not_after(column: ColumnElement[Any], bound: datetime) -> ColumnElement[bool
 
 
 def order_rows(
-    wanted: Select[Any], column: ColumnElement[Any], tie: ColumnElement[Any], order: str, *, nullable: bool = False
+    query: Select[Any], column: ColumnElement[Any], tie: ColumnElement[Any], order: str, *, nullable: bool = False
 ) -> Select[Any]:
     """Sort rows by a column, those without a value last, and equal ones by `tie`."""
     directed = [one.asc() if order == "asc" else one.desc() for one in (column, tie)]
-    return wanted.order_by(directed[0].nulls_last() if nullable else directed[0], directed[1])
+    return query.order_by(directed[0].nulls_last() if nullable else directed[0], directed[1])
 
 
 def fetch_page(
-    mine: PersonTransaction, wanted: Select[Any], limit: int, offset: int
+    transaction: PersonTransaction, query: Select[Any], limit: int, offset: int
 ) -> tuple[Sequence[RowMapping], int]:
     """Some of the rows, and how many there are. They are counted only if that is not known from the page."""
-    rows = mine.connection.execute(wanted.limit(limit).offset(offset)).mappings().all()
+    rows = transaction.connection.execute(query.limit(limit).offset(offset)).mappings().all()
     if len(rows) < limit and (rows or not offset):
         return rows, offset + len(rows)
-    counting = wanted.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
-    return rows, mine.connection.execute(counting).scalar_one()
+    counting = query.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
+    return rows, transaction.connection.execute(counting).scalar_one()
 
 
 def most_first(rows: Iterable[tuple[T, int]]) -> dict[T, int]:

@@ -119,19 +119,19 @@ SETTABLE_FIELDS = (
 )
 
 
-def parse_new_task(mine: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
+def parse_new_task(transaction: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
     """Parse the fields of a new task."""
-    found = _parse_task_fields(mine, without_nulls(fields), zone)
+    found = _parse_task_fields(transaction, without_nulls(fields), zone)
     if "title" not in found:
         raise Invalid("title is missing; say in a few words what is to be done")
     return found
 
 
-def parse_task_change(mine: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
+def parse_task_change(transaction: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
     """Parse the changes of a task; null empties a field that can be empty."""
     nameless = {name: value for name, value in fields.items() if name != "category"}
     category = {"category": fields["category"]} if "category" in fields else {}
-    return _parse_task_fields(mine, {**nulls_to_empty(Task, nameless), **category}, zone)
+    return _parse_task_fields(transaction, {**nulls_to_empty(Task, nameless), **category}, zone)
 
 
 def check_task(task: Task) -> None:
@@ -143,9 +143,9 @@ def check_task(task: Task) -> None:
     check_range(task, "subtask_order", 0, MAX_SUBTASK_ORDER)
 
 
-def _parse_task_fields(mine: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
+def _parse_task_fields(transaction: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
     check_field_names(fields, SETTABLE_FIELDS)
-    found = parse_choices(parse_fields(mine, fields, zone, TIME_FIELDS), CHOICE_FIELDS)
+    found = parse_choices(parse_fields(transaction, fields, zone, TIME_FIELDS), CHOICE_FIELDS)
     if "title" in found:
         found["title"] = found["title"].strip()
     if "assignee" in found:
@@ -160,36 +160,36 @@ def _parse_task_fields(mine: PersonTransaction, fields: Fields, zone: str | None
 AffectedTask = tuple[str, SubtaskChange]
 
 
-def update_dependents(mine: PersonTransaction, before: Task | None, after: Task | None) -> None:
+def update_dependents(transaction: PersonTransaction, before: Task | None, after: Task | None) -> None:
     """Update the tasks that depend on a task that was created (no `before`), changed, or deleted (no `after`)."""
-    update_affected(mine, [*_affected_parents(before, after), *_unblocked(mine, before, after)])
+    update_affected(transaction, [*_affected_parents(before, after), *_unblocked(transaction, before, after)])
 
 
-def update_affected(mine: PersonTransaction, concerned: Iterable[AffectedTask]) -> None:
+def update_affected(transaction: PersonTransaction, concerned: Iterable[AffectedTask]) -> None:
     """Update each of these tasks, then the tasks that their changes affect."""
     ahead = deque(concerned)
     while ahead:
         task_id, what = ahead.popleft()
-        before = fetch_task(mine, task_id)
-        after = before and _recalculate(mine, before, what)
+        before = fetch_task(transaction, task_id)
+        after = before and _recalculate(transaction, before, what)
         if before is not None and after is not None and after != before:
-            _save_recalculated(mine, before, after)
-            ahead.extend([*_affected_parents(before, after), *_unblocked(mine, before, after)])
+            _save_recalculated(transaction, before, after)
+            ahead.extend([*_affected_parents(before, after), *_unblocked(transaction, before, after)])
 
 
-def _recalculate(mine: PersonTransaction, task: Task, what: SubtaskChange) -> Task:
-    subtasks = fetch_subtasks(mine, task.id)
+def _recalculate(transaction: PersonTransaction, task: Task, what: SubtaskChange) -> Task:
+    subtasks = fetch_subtasks(transaction, task.id)
     may_close = what is SubtaskChange.CLOSED and task.completion_behavior is CompletionBehavior.WITH_SUBTASKS
-    blocked = may_close and bool(open_prerequisites(mine, task.id))
-    return apply_subtask_change(count_subtasks(task, subtasks), subtasks, what, mine.now, blocked=blocked)
+    blocked = may_close and bool(open_prerequisites(transaction, task.id))
+    return apply_subtask_change(count_subtasks(task, subtasks), subtasks, what, transaction.now, blocked=blocked)
 
 
-def _save_recalculated(mine: PersonTransaction, before: Task, after: Task) -> None:
+def _save_recalculated(transaction: PersonTransaction, before: Task, after: Task) -> None:
     """Keep `updated_at` if only the number of subtasks changed: for a person that is no change."""
     if (after.status, after.progress) == (before.status, before.progress):
-        save_task_row(mine, after)
+        save_task_row(transaction, after)
     else:
-        save_task(mine, replace(after, updated_at=mine.now))
+        save_task(transaction, replace(after, updated_at=transaction.now))
 
 
 def _affected_parents(before: Task | None, after: Task | None) -> Sequence[AffectedTask]:
@@ -207,149 +207,160 @@ def _affects_parent(before: Task | None, after: Task | None) -> bool:
     return seen[0] != seen[1]
 
 
-def _unblocked(mine: PersonTransaction, before: Task | None, after: Task | None) -> Sequence[AffectedTask]:
+def _unblocked(transaction: PersonTransaction, before: Task | None, after: Task | None) -> Sequence[AffectedTask]:
     """The tasks that waited for this task, if it has just been closed."""
     if before is None or after is None or not is_open(before) or is_open(after):
         return []
-    return [(task_id, SubtaskChange.CLOSED) for task_id in tasks_waiting_for(mine, [before.id])]
+    return [(task_id, SubtaskChange.CLOSED) for task_id in tasks_waiting_for(transaction, [before.id])]
 
 
 TASK_NAME = "Task"
 
 
-def get_task(mine: PersonTransaction, task_id: str) -> Task:
+def get_task(transaction: PersonTransaction, task_id: str) -> Task:
     """One of the person's tasks, or `NotFound`."""
-    return require_found(fetch_task(mine, parse_id(task_id, TASK_NAME)), TASK_NAME)
+    return require_found(fetch_task(transaction, parse_id(task_id, TASK_NAME)), TASK_NAME)
 
 
-def create_task(mine: PersonTransaction, fields: Fields, zone: str | None) -> Task:
-    mine.lock_person()
-    said = parse_new_task(mine, fields, zone)
-    parent = get_task(mine, said["parent_task_id"]) if said.get("parent_task_id") else None
-    place = said.get("subtask_order", next_subtask_order(mine, said.get("parent_task_id")))
-    bare = Task(id=new_id(mine.now), created_at=mine.now, updated_at=mine.now, **{**said, "subtask_order": place})
-    task = apply_status(place_in_tree(bare, parent), mine.now)
+def create_task(transaction: PersonTransaction, fields: Fields, zone: str | None) -> Task:
+    transaction.lock_person()
+    said = parse_new_task(transaction, fields, zone)
+    parent = get_task(transaction, said["parent_task_id"]) if said.get("parent_task_id") else None
+    place = said.get("subtask_order", next_subtask_order(transaction, said.get("parent_task_id")))
+    bare = Task(
+        id=new_id(transaction.now),
+        created_at=transaction.now,
+        updated_at=transaction.now,
+        **{**said, "subtask_order": place},
+    )
+    task = apply_status(place_in_tree(bare, parent), transaction.now)
     check_task(task)
-    insert_task(mine, task)
-    set_dependencies(mine, replace(task, dependencies=()), task.dependencies)
+    insert_task(transaction, task)
+    set_dependencies(transaction, replace(task, dependencies=()), task.dependencies)
     if task.status is TaskStatus.COMPLETED:
-        check_unblocked(task, open_prerequisites(mine, task.id))
-    update_dependents(mine, None, task)
-    return get_task(mine, task.id)
+        check_unblocked(task, open_prerequisites(transaction, task.id))
+    update_dependents(transaction, None, task)
+    return get_task(transaction, task.id)
 
 
-def set_dependencies(mine: PersonTransaction, task: Task, on: Sequence[str]) -> None:
+def set_dependencies(transaction: PersonTransaction, task: Task, on: Sequence[str]) -> None:
     """Replace the dependencies of a task."""
     old, new = set(task.dependencies) - set(on), [one for one in on if one not in task.dependencies]
     if old:
-        delete_dependencies(mine, task.id, sorted(old))
+        delete_dependencies(transaction, task.id, sorted(old))
     for one in new:
-        get_task(mine, one)
+        get_task(transaction, one)
     if new:
-        check_no_loop(fetch_waiting_graph(mine), task.id, new)
+        check_no_loop(fetch_waiting_graph(transaction), task.id, new)
     # Ids made at the same moment have no order, so they are sorted to follow the given order.
-    ids = sorted(new_id(mine.now) for _ in new)
+    ids = sorted(new_id(transaction.now) for _ in new)
     pairs = zip(ids, new, strict=True)
-    insert_links(mine, [_new_link(mine, link_id, task.id, one, TaskRelation.DEPENDENCY) for link_id, one in pairs])
+    insert_links(
+        transaction, [_new_link(transaction, link_id, task.id, one, TaskRelation.DEPENDENCY) for link_id, one in pairs]
+    )
 
 
-def link_tasks(mine: PersonTransaction, task_id: str, related_id: str, relation: TaskRelation) -> TaskLink:
-    mine.lock_person()
-    task, related = get_task(mine, task_id), get_task(mine, related_id)
+def link_tasks(transaction: PersonTransaction, task_id: str, related_id: str, relation: TaskRelation) -> TaskLink:
+    transaction.lock_person()
+    task, related = get_task(transaction, task_id), get_task(transaction, related_id)
     if task.id == related.id:
         raise Conflict("A task cannot be linked with itself; name two tasks")
-    if any((one.task_id, one.relation) == (task.id, relation) for one in list_links(mine, related.id)):
+    if any((one.task_id, one.relation) == (task.id, relation) for one in list_links(transaction, related.id)):
         raise Conflict(f"These tasks are linked as {relation} already")
     if relation in WAITING_RELATIONS:
-        check_no_loop(fetch_waiting_graph(mine), task.id, [related.id])
-    made = _new_link(mine, new_id(mine.now), task.id, related.id, relation)
-    insert_links(mine, [made])
+        check_no_loop(fetch_waiting_graph(transaction), task.id, [related.id])
+    made = _new_link(transaction, new_id(transaction.now), task.id, related.id, relation)
+    insert_links(transaction, [made])
     return made
 
 
-def unlink_tasks(mine: PersonTransaction, link_id: str) -> TaskLink:
+def unlink_tasks(transaction: PersonTransaction, link_id: str) -> TaskLink:
     what = "Relation"
-    gone = fetch_link(mine, parse_id(link_id, what))
+    gone = fetch_link(transaction, parse_id(link_id, what))
     if gone is None:
         raise NotFound(f"{what} not found")
-    delete_link(mine, gone.id)
+    delete_link(transaction, gone.id)
     return gone
 
 
-def _new_link(mine: PersonTransaction, link_id: str, task_id: str, related_id: str, relation: TaskRelation) -> TaskLink:
-    return TaskLink(id=link_id, task_id=task_id, related_task_id=related_id, relation=relation, created_at=mine.now)
+def _new_link(
+    transaction: PersonTransaction, link_id: str, task_id: str, related_id: str, relation: TaskRelation
+) -> TaskLink:
+    return TaskLink(
+        id=link_id, task_id=task_id, related_task_id=related_id, relation=relation, created_at=transaction.now
+    )
 
 
 SUBTASK_NAME = "Subtask"
 
 
-def update_task(mine: PersonTransaction, task_id: str, fields: Fields, zone: str | None) -> Task:
-    mine.lock_person()
-    return _update_task(mine, get_task(mine, task_id), fields, zone)
+def update_task(transaction: PersonTransaction, task_id: str, fields: Fields, zone: str | None) -> Task:
+    transaction.lock_person()
+    return _update_task(transaction, get_task(transaction, task_id), fields, zone)
 
 
 def set_task_status(
-    mine: PersonTransaction, task_id: str, status: TaskStatus, notes: str | None, progress: int | None
+    transaction: PersonTransaction, task_id: str, status: TaskStatus, notes: str | None, progress: int | None
 ) -> Task:
-    mine.lock_person()
-    before = get_task(mine, task_id)
+    transaction.lock_person()
+    before = get_task(transaction, task_id)
     fields = {"status": status, "progress": progress, "description": _append_notes(before.description, notes)}
-    return _update_task(mine, before, {name: value for name, value in fields.items() if value is not None}, None)
+    return _update_task(transaction, before, {name: value for name, value in fields.items() if value is not None}, None)
 
 
-def delete_task(mine: PersonTransaction, task_id: str) -> Sequence[Task]:
+def delete_task(transaction: PersonTransaction, task_id: str) -> Sequence[Task]:
     """Delete a task and its whole subtree. Returns the deleted tasks as they were, the task itself first."""
-    mine.lock_person()
-    gone = get_task(mine, task_id)
-    subtree = [gone, *(one for level in fetch_levels_below(mine, gone.id, MAX_LEVELS) for one in level)]
-    freed = [(one, SubtaskChange.CLOSED) for one in tasks_waiting_for(mine, [task.id for task in subtree])]
+    transaction.lock_person()
+    gone = get_task(transaction, task_id)
+    subtree = [gone, *(one for level in fetch_levels_below(transaction, gone.id, MAX_LEVELS) for one in level)]
+    freed = [(one, SubtaskChange.CLOSED) for one in tasks_waiting_for(transaction, [task.id for task in subtree])]
     # The deepest come first: deleting a task's row also deletes its subtasks' rows, but not their timeline items.
     for one in reversed(subtree):
-        delete_item(mine, one.id)
-    update_dependents(mine, gone, None)
-    update_affected(mine, freed)
+        delete_item(transaction, one.id)
+    update_dependents(transaction, gone, None)
+    update_affected(transaction, freed)
     return subtree
 
 
-def reorder_subtasks(mine: PersonTransaction, parent_id: str, ids: Sequence[str]) -> Sequence[Task]:
+def reorder_subtasks(transaction: PersonTransaction, parent_id: str, ids: Sequence[str]) -> Sequence[Task]:
     """Put subtasks in this order; those not named follow in their old order."""
-    mine.lock_person()
-    parent = get_task(mine, parent_id)
-    subtasks = {one.id: one for one in fetch_subtasks(mine, parent.id)}
+    transaction.lock_person()
+    parent = get_task(transaction, parent_id)
+    subtasks = {one.id: one for one in fetch_subtasks(transaction, parent.id)}
     named = [parse_id(one, SUBTASK_NAME) for one in ids]
     if len(set(named)) < len(named):
         raise Invalid("A subtask is named twice; name each once")
     first = [require_found(subtasks.get(one), SUBTASK_NAME) for one in named]
     for place, task in enumerate([*first, *(one for one in subtasks.values() if one.id not in named)]):
         if task.subtask_order != place:
-            save_task_row(mine, replace(task, subtask_order=place))
-    return fetch_subtasks(mine, parent.id)
+            save_task_row(transaction, replace(task, subtask_order=place))
+    return fetch_subtasks(transaction, parent.id)
 
 
-def _update_task(mine: PersonTransaction, before: Task, fields: Fields, zone: str | None) -> Task:
-    said = parse_task_change(mine, fields, zone)
-    asked = replace(before, **said, updated_at=mine.now)
-    after = apply_status(_move_task(mine, before, asked, placed="subtask_order" in said), mine.now)
+def _update_task(transaction: PersonTransaction, before: Task, fields: Fields, zone: str | None) -> Task:
+    said = parse_task_change(transaction, fields, zone)
+    asked = replace(before, **said, updated_at=transaction.now)
+    after = apply_status(_move_task(transaction, before, asked, placed="subtask_order" in said), transaction.now)
     if after.subtask_count:
-        after = count_subtasks(after, fetch_subtasks(mine, after.id))
+        after = count_subtasks(after, fetch_subtasks(transaction, after.id))
     check_task(after)
-    set_dependencies(mine, before, after.dependencies)
+    set_dependencies(transaction, before, after.dependencies)
     if after.status is TaskStatus.COMPLETED and before.status is not TaskStatus.COMPLETED:
-        check_unblocked(after, open_prerequisites(mine, after.id))
-    save_task(mine, after)
-    update_dependents(mine, before, after)
-    return get_task(mine, after.id)
+        check_unblocked(after, open_prerequisites(transaction, after.id))
+    save_task(transaction, after)
+    update_dependents(transaction, before, after)
+    return get_task(transaction, after.id)
 
 
-def _move_task(mine: PersonTransaction, before: Task, asked: Task, *, placed: bool) -> Task:
+def _move_task(transaction: PersonTransaction, before: Task, asked: Task, *, placed: bool) -> Task:
     """Move a task with its subtree under another parent, as its last subtask unless a position is given."""
     if asked.parent_task_id == before.parent_task_id:
         return asked
-    parent = get_task(mine, asked.parent_task_id) if asked.parent_task_id else None
-    levels = list(fetch_levels_below(mine, before.id, MAX_LEVELS))
+    parent = get_task(transaction, asked.parent_task_id) if asked.parent_task_id else None
+    levels = list(fetch_levels_below(transaction, before.id, MAX_LEVELS))
     after = place_in_tree(asked, parent, len(levels))
-    save_tree_positions(mine, move_subtree([one for level in levels for one in level], before, after))
-    return after if placed else replace(after, subtask_order=next_subtask_order(mine, after.parent_task_id))
+    save_tree_positions(transaction, move_subtree([one for level in levels for one in level], before, after))
+    return after if placed else replace(after, subtask_order=next_subtask_order(transaction, after.parent_task_id))
 
 
 def _append_notes(description: str, notes: str | None) -> str | None:
@@ -385,10 +396,10 @@ class TaskService:
         scope.require(rights.TASKS_READ)
         return await self._records.read(scope, partial(get_task, task_id=task_id))
 
-    async def list(self, scope: PersonScope, wanted: TaskFilter) -> RecordPage[Task]:
+    async def list(self, scope: PersonScope, filters: TaskFilter) -> RecordPage[Task]:
         scope.require(rights.TASKS_READ)
-        wanted.check()
-        return await self._records.read(scope, partial(list_tasks, wanted=wanted))
+        filters.check()
+        return await self._records.read(scope, partial(list_tasks, filters=filters))
 
     async def update(self, scope: PersonScope, task_id: str, fields: Fields, zone: str | None = None) -> Task:
         """Change the given fields; None empties a field that can be empty."""
@@ -485,53 +496,57 @@ class TaskService:
         return await self.notify_changed(scope, before, after)
 
 
-def _create_with_subtasks(mine: PersonTransaction, fields: Fields, zone: str | None) -> Task:
+def _create_with_subtasks(transaction: PersonTransaction, fields: Fields, zone: str | None) -> Task:
     own = dict(fields)
     under: Sequence[str] = own.pop("subtasks", None) or ()
-    task = create_task(mine, own, zone)
+    task = create_task(transaction, own, zone)
     for one in under:
-        update_task(mine, one, {"parent_task_id": task.id}, None)
-    return get_task(mine, task.id) if under else task
+        update_task(transaction, one, {"parent_task_id": task.id}, None)
+    return get_task(transaction, task.id) if under else task
 
 
 def _before_and_after(
-    mine: PersonTransaction, task_id: str, work: Callable[[PersonTransaction], Task]
+    transaction: PersonTransaction, task_id: str, work: Callable[[PersonTransaction], Task]
 ) -> tuple[Task, Task]:
     """Run `work`, and return the task before and after it."""
-    mine.lock_person()
-    return get_task(mine, task_id), work(mine)
+    transaction.lock_person()
+    return get_task(transaction, task_id), work(transaction)
 
 
-def _ancestors(mine: PersonTransaction, task: Task) -> Sequence[Task]:
+def _ancestors(transaction: PersonTransaction, task: Task) -> Sequence[Task]:
     """The parent of a task, then its parent, and so on."""
     ids = task.hierarchy_path.split(PATH_SEPARATOR)[:-1]
-    found = (fetch_task(mine, one) for one in reversed(ids))
+    found = (fetch_task(transaction, one) for one in reversed(ids))
     return [one for one in found if one is not None]
 
 
-def _task_stats(mine: PersonTransaction, start: str | None, end: str | None, zone: str | None) -> TaskStats:
-    where = find_zone(zone, mine.zone_name)
+def _task_stats(transaction: PersonTransaction, start: str | None, end: str | None, zone: str | None) -> TaskStats:
+    where = find_zone(zone, transaction.zone_name)
     made = parse_created_span(start, end, where)
-    due = count_due(mine, made, *today_and_week(mine.now, where))
-    names = {one.id: one.name for one in list_categories(mine)}
-    return summarize_tasks(count_task_groups(mine, made), due, names, average_completion_seconds(mine, made))
+    due = count_due(transaction, made, *today_and_week(transaction.now, where))
+    names = {one.id: one.name for one in list_categories(transaction)}
+    return summarize_tasks(
+        count_task_groups(transaction, made), due, names, average_completion_seconds(transaction, made)
+    )
 
 
-def _list_updated(mine: PersonTransaction, start: str | None, end: str | None, zone: str | None) -> UpdatedTaskList:
-    span = parse_span(start, end, find_zone(zone, mine.zone_name), mine.now)
-    found = list_updated_tasks(mine, span, MAX_UPDATED)
+def _list_updated(
+    transaction: PersonTransaction, start: str | None, end: str | None, zone: str | None
+) -> UpdatedTaskList:
+    span = parse_span(start, end, find_zone(zone, transaction.zone_name), transaction.now)
+    found = list_updated_tasks(transaction, span, MAX_UPDATED)
     return UpdatedTaskList(found.items, found.total, span)
 
 
-def _task_tree(mine: PersonTransaction, task_id: str, depth: int, *, completed: bool) -> Sequence[Task]:
-    root = get_task(mine, task_id)
-    below = [one for level in fetch_levels_below(mine, root.id, depth) for one in level]
+def _task_tree(transaction: PersonTransaction, task_id: str, depth: int, *, completed: bool) -> Sequence[Task]:
+    root = get_task(transaction, task_id)
+    below = [one for level in fetch_levels_below(transaction, root.id, depth) for one in level]
     return in_tree_order(root, [one for one in below if completed or one.status is not TaskStatus.COMPLETED])
 
 
-def _list_subtasks(mine: PersonTransaction, parent_id: str) -> Sequence[Task]:
-    return fetch_subtasks(mine, get_task(mine, parent_id).id)
+def _list_subtasks(transaction: PersonTransaction, parent_id: str) -> Sequence[Task]:
+    return fetch_subtasks(transaction, get_task(transaction, parent_id).id)
 
 
-def _list_links(mine: PersonTransaction, task_id: str | None) -> Sequence[TaskLink]:
-    return list_links(mine, None if task_id is None else get_task(mine, task_id).id)
+def _list_links(transaction: PersonTransaction, task_id: str | None) -> Sequence[TaskLink]:
+    return list_links(transaction, None if task_id is None else get_task(transaction, task_id).id)

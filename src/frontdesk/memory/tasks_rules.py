@@ -78,10 +78,10 @@ class TimeBounds:
     until: datetime | None
 
 
-def parse_bounds(wanted: TaskFilter, name: str, zone: ZoneInfo) -> TimeBounds:
+def parse_bounds(filters: TaskFilter, name: str, zone: ZoneInfo) -> TimeBounds:
     """The bounds on `name`: due, created or updated."""
     after, before = f"{name}_after", f"{name}_before"
-    since, until = getattr(wanted, after), getattr(wanted, before)
+    since, until = getattr(filters, after), getattr(filters, before)
     return TimeBounds(
         parse_time(since, zone, after) if since else None,
         parse_time(until, zone, before, DayEdge.END) if until else None,

@@ -168,84 +168,86 @@ SETTABLE_FIELDS = ("start_at", "end_at", "note")
 TIME_FIELDS = {"start_at": DayEdge.START, "end_at": DayEdge.END}
 
 
-def get_item_of_kind(mine: PersonTransaction, item_id: str, kind: ItemType | None) -> TimelineItem:
+def get_item_of_kind(transaction: PersonTransaction, item_id: str, kind: ItemType | None) -> TimelineItem:
     """One of the person's items; an item of another kind is `NotFound` if a kind is given."""
     what = (kind or "item").capitalize()
-    found = require_found(fetch_item(mine, parse_id(item_id, what)), what)
+    found = require_found(fetch_item(transaction, parse_id(item_id, what)), what)
     if kind is not None and found.type is not kind:
         raise NotFound(f"{what} not found")
     return found
 
 
 def start_timer(
-    mine: PersonTransaction, item_id: str, note: str | None, *, auto_switch: bool, kind: ItemType | None
+    transaction: PersonTransaction, item_id: str, note: str | None, *, auto_switch: bool, kind: ItemType | None
 ) -> StartedTimer:
-    mine.lock_person()
-    item = _require_trackable(get_item_of_kind(mine, item_id, kind))
-    running = fetch_running_entry(mine)
+    transaction.lock_person()
+    item = _require_trackable(get_item_of_kind(transaction, item_id, kind))
+    running = fetch_running_entry(transaction)
     if running is not None and running.timeline_item_id == item.id:
         return StartedTimer(running, created=False)
     if running is not None and not auto_switch:
         raise TimerRunning(running)
-    before = None if running is None else _save_and_recount(mine, stop_entry(running, mine.now))
-    begun = mine.now if before is None or before.end_at is None else before.end_at
-    entry = _new_entry(mine, item, begun, note=storable(note or ""))
-    insert_entry(mine, entry)
+    before = None if running is None else _save_and_recount(transaction, stop_entry(running, transaction.now))
+    begun = transaction.now if before is None or before.end_at is None else before.end_at
+    entry = _new_entry(transaction, item, begun, note=storable(note or ""))
+    insert_entry(transaction, entry)
     return StartedTimer(entry, created=True, stopped=before)
 
 
 def stop_timer(
-    mine: PersonTransaction, item_id: str, end_at: str | None, zone: str | None, kind: ItemType | None
+    transaction: PersonTransaction, item_id: str, end_at: str | None, zone: str | None, kind: ItemType | None
 ) -> TimeEntry | None:
-    mine.lock_person()
-    item = get_item_of_kind(mine, item_id, kind)
-    running = fetch_running_entry(mine)
+    transaction.lock_person()
+    item = get_item_of_kind(transaction, item_id, kind)
+    running = fetch_running_entry(transaction)
     if running is None:
         return None
     if running.timeline_item_id != item.id:
         raise NotFound(f"No timer of this runs, but that of '{one_line(running.item_title, 80)}'; stop that one")
     if end_at is None:
-        return _save_and_recount(mine, stop_entry(running, mine.now))
-    end = parse_time(end_at, find_zone(zone, mine.zone_name), "end_at", DayEdge.END)
-    return _save_and_recount(mine, stop_entry_at(running, end, mine.now))
+        return _save_and_recount(transaction, stop_entry(running, transaction.now))
+    end = parse_time(end_at, find_zone(zone, transaction.zone_name), "end_at", DayEdge.END)
+    return _save_and_recount(transaction, stop_entry_at(running, end, transaction.now))
 
 
 def add_entry(
-    mine: PersonTransaction, item_id: str, fields: Fields, zone: str | None, kind: ItemType | None
+    transaction: PersonTransaction, item_id: str, fields: Fields, zone: str | None, kind: ItemType | None
 ) -> TimeEntry:
     """Add time that was spent without a timer."""
-    mine.lock_person()
-    item = _require_trackable(get_item_of_kind(mine, item_id, kind))
-    said = _parse_entry(mine, without_nulls(fields), zone)
+    transaction.lock_person()
+    item = _require_trackable(get_item_of_kind(transaction, item_id, kind))
+    said = _parse_entry(transaction, without_nulls(fields), zone)
     if "start_at" not in said or "end_at" not in said:
         raise Invalid("start_at and end_at are both needed; for what goes on now, start the timer")
-    entry = check_entry(_new_entry(mine, item, source=EntrySource.MANUAL, **said), mine.now)
-    insert_entry(mine, entry)
-    update_task_totals(mine, item.id)
+    entry = check_entry(_new_entry(transaction, item, source=EntrySource.MANUAL, **said), transaction.now)
+    insert_entry(transaction, entry)
+    update_task_totals(transaction, item.id)
     return entry
 
 
-def change_entry(mine: PersonTransaction, entry_id: str, fields: Fields, zone: str | None) -> TimeEntry:
+def change_entry(transaction: PersonTransaction, entry_id: str, fields: Fields, zone: str | None) -> TimeEntry:
     """Change the given fields; an end stops a running timer."""
-    mine.lock_person()
-    before = _find_entry(mine, entry_id)
-    said = _parse_entry(mine, nulls_to_empty(TimeEntry, fields), zone)
+    transaction.lock_person()
+    before = _find_entry(transaction, entry_id)
+    said = _parse_entry(transaction, nulls_to_empty(TimeEntry, fields), zone)
     if before.end_at is not None and said.get("end_at", before.end_at) is None:
         raise Invalid("An entry that has ended cannot go on; start the timer again")
-    after = replace(before, **said, updated_at=mine.now)
-    return _save_and_recount(mine, after if TIME_FIELDS.keys().isdisjoint(said) else check_entry(after, mine.now))
+    after = replace(before, **said, updated_at=transaction.now)
+    return _save_and_recount(
+        transaction, after if TIME_FIELDS.keys().isdisjoint(said) else check_entry(after, transaction.now)
+    )
 
 
-def remove_entry(mine: PersonTransaction, entry_id: str) -> TimeEntry:
-    mine.lock_person()
-    gone = _find_entry(mine, entry_id)
-    delete_entry(mine, gone.id)
-    update_task_totals(mine, gone.timeline_item_id)
+def remove_entry(transaction: PersonTransaction, entry_id: str) -> TimeEntry:
+    transaction.lock_person()
+    gone = _find_entry(transaction, entry_id)
+    delete_entry(transaction, gone.id)
+    update_task_totals(transaction, gone.timeline_item_id)
     return gone
 
 
-def _find_entry(mine: PersonTransaction, entry_id: str) -> TimeEntry:
-    return require_found(fetch_entry(mine, parse_id(entry_id, ENTRY_NAME)), ENTRY_NAME)
+def _find_entry(transaction: PersonTransaction, entry_id: str) -> TimeEntry:
+    return require_found(fetch_entry(transaction, parse_id(entry_id, ENTRY_NAME)), ENTRY_NAME)
 
 
 def _require_trackable(item: TimelineItem) -> TimelineItem:
@@ -254,13 +256,13 @@ def _require_trackable(item: TimelineItem) -> TimelineItem:
     return item
 
 
-def _parse_entry(mine: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
+def _parse_entry(transaction: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
     check_field_names(fields, SETTABLE_FIELDS)
-    return parse_fields(mine, fields, zone, TIME_FIELDS)
+    return parse_fields(transaction, fields, zone, TIME_FIELDS)
 
 
 def _new_entry(
-    mine: PersonTransaction,
+    transaction: PersonTransaction,
     item: TimelineItem,
     start_at: datetime,
     end_at: datetime | None = None,
@@ -269,7 +271,7 @@ def _new_entry(
 ) -> TimeEntry:
     """An entry for this item, with its present title."""
     return TimeEntry(
-        id=new_id(mine.now),
+        id=new_id(transaction.now),
         timeline_item_id=item.id,
         start_at=start_at,
         end_at=end_at,
@@ -278,14 +280,14 @@ def _new_entry(
         item_type=item.type,
         item_title=item.title,
         category_id=item.category_id,
-        created_at=mine.now,
-        updated_at=mine.now,
+        created_at=transaction.now,
+        updated_at=transaction.now,
     )
 
 
-def _save_and_recount(mine: PersonTransaction, entry: TimeEntry) -> TimeEntry:
-    save_entry(mine, entry)
-    update_task_totals(mine, entry.timeline_item_id)
+def _save_and_recount(transaction: PersonTransaction, entry: TimeEntry) -> TimeEntry:
+    save_entry(transaction, entry)
+    update_task_totals(transaction, entry.timeline_item_id)
     return entry
 
 
@@ -388,18 +390,23 @@ class TimeTrackingService:
 
 
 def _entries_of_item(
-    mine: PersonTransaction, item_id: str, start: str | None, end: str | None, zone: str | None, kind: ItemType | None
+    transaction: PersonTransaction,
+    item_id: str,
+    start: str | None,
+    end: str | None,
+    zone: str | None,
+    kind: ItemType | None,
 ) -> Sequence[TimeEntry]:
-    item, where = get_item_of_kind(mine, item_id, kind), find_zone(zone, mine.zone_name)
+    item, where = get_item_of_kind(transaction, item_id, kind), find_zone(zone, transaction.zone_name)
     first = parse_time(start, where, "start_date") if start else EARLIEST
     last = parse_end(end, where, "end_date") if end else LATEST
-    return list_overlapping(mine, _forward_span(first, last, "start_date must lie before end_date"), item.id)
+    return list_overlapping(transaction, _forward_span(first, last, "start_date must lie before end_date"), item.id)
 
 
-def _entries_between(mine: PersonTransaction, start: str, end: str, zone: str | None) -> Sequence[TimeEntry]:
-    where = find_zone(zone, mine.zone_name)
+def _entries_between(transaction: PersonTransaction, start: str, end: str, zone: str | None) -> Sequence[TimeEntry]:
+    where = find_zone(zone, transaction.zone_name)
     first, last = parse_time(start, where, "from"), parse_end(end, where, "to")
-    return list_overlapping(mine, _forward_span(first, last, "from must lie before to"))
+    return list_overlapping(transaction, _forward_span(first, last, "from must lie before to"))
 
 
 def _forward_span(first: datetime, last: datetime, otherwise: str) -> TimeSpan:
@@ -408,19 +415,21 @@ def _forward_span(first: datetime, last: datetime, otherwise: str) -> TimeSpan:
     return TimeSpan(first, last)
 
 
-def _days_spending(mine: PersonTransaction, last: str | None, count: int, zone: str | None) -> Sequence[DaySpending]:
-    where = find_zone(zone, mine.zone_name)
-    end = parse_day(last, "date") if last else today_in(mine.now, where)
+def _days_spending(
+    transaction: PersonTransaction, last: str | None, count: int, zone: str | None
+) -> Sequence[DaySpending]:
+    where = find_zone(zone, transaction.zone_name)
+    end = parse_day(last, "date") if last else today_in(transaction.now, where)
     count = min(count, end.toordinal() - EARLIEST.toordinal() + 1)
     first = end - timedelta(days=count - 1)
-    entries = list_overlapping(mine, span_of_days(first, where, count))
-    names = {one.id: one.name for one in list_categories(mine)}
+    entries = list_overlapping(transaction, span_of_days(first, where, count))
+    names = {one.id: one.name for one in list_categories(transaction)}
     every = (end - timedelta(days=back) for back in range(count))
-    return [day_spending(entries, one, where.key, span_of_days(one, where), mine.now, names) for one in every]
+    return [day_spending(entries, one, where.key, span_of_days(one, where), transaction.now, names) for one in every]
 
 
-def _one_day_spending(mine: PersonTransaction, day: str, zone: str | None) -> DaySpending:
-    where, of_day = find_zone(zone, mine.zone_name), parse_day(day, "date")
+def _one_day_spending(transaction: PersonTransaction, day: str, zone: str | None) -> DaySpending:
+    where, of_day = find_zone(zone, transaction.zone_name), parse_day(day, "date")
     span = span_of_days(of_day, where)
-    names = {one.id: one.name for one in list_categories(mine)}
-    return day_spending(list_overlapping(mine, span), of_day, where.key, span, mine.now, names)
+    names = {one.id: one.name for one in list_categories(transaction)}
+    return day_spending(list_overlapping(transaction, span), of_day, where.key, span, transaction.now, names)

@@ -158,26 +158,26 @@ class ItemChange:
 
 
 def create_timeline_item(
-    mine: PersonTransaction, kinds: ItemKinds, fields: Fields, zone: str | None = None
+    transaction: PersonTransaction, kinds: ItemKinds, fields: Fields, zone: str | None = None
 ) -> TimelineItem:
     """Create an item: a routine or a habit alone, any other type with its task, memory or activity."""
-    mine.lock_person()
+    transaction.lock_person()
     said = without_nulls(fields)
     of = parse_choice(ItemType, "type", said.pop("type", ""))
     kind = kinds.get(of)
     if kind is None:
-        return _insert_plain_item(mine, of, said, zone)
+        return _insert_plain_item(transaction, of, said, zone)
     own, beside = split_fields(kind, of, said)
-    made = kind.create(mine, {**kind.defaults, **own}, zone)
-    return _check_item(_save_item_fields(mine, made.id, beside, zone))
+    made = kind.create(transaction, {**kind.defaults, **own}, zone)
+    return _check_item(_save_item_fields(transaction, made.id, beside, zone))
 
 
-def get_timeline_item(mine: PersonTransaction, item_id: str) -> TimelineItem:
-    return require_found(fetch_timeline_item(mine, parse_id(item_id, ITEM_NAME)), ITEM_NAME)
+def get_timeline_item(transaction: PersonTransaction, item_id: str) -> TimelineItem:
+    return require_found(fetch_timeline_item(transaction, parse_id(item_id, ITEM_NAME)), ITEM_NAME)
 
 
 def update_timeline_item(
-    mine: PersonTransaction,
+    transaction: PersonTransaction,
     kinds: ItemKinds,
     item_id: str,
     fields: Fields,
@@ -185,61 +185,67 @@ def update_timeline_item(
     require: Callable[[str], None],
 ) -> ItemChange:
     """`require` raises an error if the caller may not change such items; it is called once the type is known."""
-    mine.lock_person()
-    old = get_timeline_item(mine, item_id)
+    transaction.lock_person()
+    old = get_timeline_item(transaction, item_id)
     given = dict(fields)
     if given.pop("type", old.type) != old.type:
         raise Invalid(f"This is of the type {old.type}, and stays so; make another item")
     kind = kinds.get(old.type)
     if kind is None:
-        return ItemChange(_update_plain_item(mine, old, given, zone))
+        return ItemChange(_update_plain_item(transaction, old, given, zone))
     require(kind.right)
     if given.get("status") == old.status:
         del given["status"]
     own, beside = split_fields(kind, old.type, given)
-    before = kind.get(mine, old.id)
-    after = kind.update(mine, old.id, own, zone) if own else before
-    item = _save_item_fields(mine, old.id, beside, zone)
+    before = kind.get(transaction, old.id)
+    after = kind.update(transaction, old.id, own, zone) if own else before
+    item = _save_item_fields(transaction, old.id, beside, zone)
     return ItemChange(item if given.keys().isdisjoint(TIME_FIELDS) else _check_item(item), before, after)
 
 
 def delete_timeline_item(
-    mine: PersonTransaction, kinds: ItemKinds, item_id: str, require: Callable[[str], None]
+    transaction: PersonTransaction, kinds: ItemKinds, item_id: str, require: Callable[[str], None]
 ) -> ItemChange:
     """Delete an item through its record: a memory is kept, but no longer shown. Returns the item as it was."""
-    mine.lock_person()
-    old = get_timeline_item(mine, item_id)
+    transaction.lock_person()
+    old = get_timeline_item(transaction, item_id)
     kind = kinds.get(old.type)
     if kind is None:
-        delete_item(mine, old.id)
+        delete_item(transaction, old.id)
         return ItemChange(old)
     require(kind.right)
-    return ItemChange(old, deleted_tasks=kind.delete(mine, old.id) or ())
+    return ItemChange(old, deleted_tasks=kind.delete(transaction, old.id) or ())
 
 
-def _insert_plain_item(mine: PersonTransaction, of: ItemType, said: Fields, zone: str | None) -> TimelineItem:
-    values = {"title": "", **parse_choices(_parse_item(mine, said, zone), CHOICE_FIELDS)}
-    stamp: dict[str, Any] = {"id": new_id(mine.now), "created_at": mine.now, "updated_at": mine.now}
+def _insert_plain_item(transaction: PersonTransaction, of: ItemType, said: Fields, zone: str | None) -> TimelineItem:
+    values = {"title": "", **parse_choices(_parse_item(transaction, said, zone), CHOICE_FIELDS)}
+    stamp: dict[str, Any] = {
+        "id": new_id(transaction.now),
+        "created_at": transaction.now,
+        "updated_at": transaction.now,
+    }
     item = _check_item(TimelineItem(type=of, **values, **stamp))
-    insert_item(mine, item, item_text(item))
+    insert_item(transaction, item, item_text(item))
     return item
 
 
-def _update_plain_item(mine: PersonTransaction, old: TimelineItem, given: Fields, zone: str | None) -> TimelineItem:
-    new = _check_item(replace(old, **_parse_change(_parse_item(mine, given, zone)), updated_at=mine.now))
-    save_item(mine, new, item_text(new))
+def _update_plain_item(
+    transaction: PersonTransaction, old: TimelineItem, fields: Fields, zone: str | None
+) -> TimelineItem:
+    new = _check_item(replace(old, **_parse_change(_parse_item(transaction, fields, zone)), updated_at=transaction.now))
+    save_item(transaction, new, item_text(new))
     return new
 
 
-def _save_item_fields(mine: PersonTransaction, item_id: str, beside: Fields, zone: str | None) -> TimelineItem:
+def _save_item_fields(transaction: PersonTransaction, item_id: str, beside: Fields, zone: str | None) -> TimelineItem:
     """Save the fields that only the item has."""
     if beside:
-        save_item_fields(mine, item_id, _parse_change(_parse_item(mine, beside, zone)))
-    return get_timeline_item(mine, item_id)
+        save_item_fields(transaction, item_id, _parse_change(_parse_item(transaction, beside, zone)))
+    return get_timeline_item(transaction, item_id)
 
 
-def _parse_item(mine: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
-    values = parse_fields(mine, fields, zone, TIME_FIELDS)
+def _parse_item(transaction: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
+    values = parse_fields(transaction, fields, zone, TIME_FIELDS)
     check_field_names(values, SETTABLE_FIELDS)
     if values.get("status") == ItemStatus.DELETED:
         raise Invalid("An item is deleted by deleting it, not by its status")
@@ -270,9 +276,9 @@ class TimelineService:
         self._tasks = tasks
         self._kinds = kinds
 
-    async def list(self, scope: PersonScope, wanted: TimelineFilter) -> RecordPage[TimelineItem]:
+    async def list(self, scope: PersonScope, filters: TimelineFilter) -> RecordPage[TimelineItem]:
         scope.require(rights.TIMELINE_READ)
-        return await self._records.read(scope, partial(list_timeline, wanted=wanted))
+        return await self._records.read(scope, partial(list_timeline, filters=filters))
 
     async def newest(
         self, scope: PersonScope, limit: int = 50, before: TimelinePosition | None = None, kind: ItemType | None = None
@@ -313,7 +319,7 @@ class TimelineService:
         """Memories marked as highlights, the last captured first."""
         scope.require(rights.TIMELINE_READ)
         wanted = TimelineFilter(is_highlight=True, sort_by=TimelineSort.CAPTURED_AT, limit=limit, offset=offset)
-        return await self._records.read(scope, partial(list_timeline, wanted=wanted))
+        return await self._records.read(scope, partial(list_timeline, filters=wanted))
 
     async def insights(
         self, scope: PersonScope, date_range: str = InsightRange.WEEK, zone: str | None = None
@@ -324,8 +330,8 @@ class TimelineService:
         return await self._records.read(scope, partial(_read_insights, date_range=wanted, zone=zone))
 
 
-def _read_insights(mine: PersonTransaction, date_range: InsightRange, zone: str | None) -> Insights:
-    where = find_zone(zone, mine.zone_name)
+def _read_insights(transaction: PersonTransaction, date_range: InsightRange, zone: str | None) -> Insights:
+    where = find_zone(zone, transaction.zone_name)
     return compute_insights(
-        date_range, read_insight_facts(mine, insight_period(date_range, today_in(mine.now, where), where))
+        date_range, read_insight_facts(transaction, insight_period(date_range, today_in(transaction.now, where), where))
     )

@@ -52,78 +52,80 @@ SORT_COLUMNS: dict[TimelineSort, ColumnElement[Any]] = {
 NULLABLE_SORTS = (TimelineSort.CAPTURED_AT, TimelineSort.SALIENCE_SCORE, TimelineSort.START_TIME)
 
 
-def fetch_timeline_item(mine: PersonTransaction, item_id: str) -> TimelineItem | None:
+def fetch_timeline_item(transaction: PersonTransaction, item_id: str) -> TimelineItem | None:
     """An item by its id, also a superseded or expired memory, but no deleted item."""
-    shown = (is_item(mine, item_id), timeline_items.c.status != ItemStatus.DELETED)
-    row = mine.connection.execute(TIMELINE_ROWS.where(*shown)).mappings().one_or_none()
+    shown = (is_item(transaction, item_id), timeline_items.c.status != ItemStatus.DELETED)
+    row = transaction.connection.execute(TIMELINE_ROWS.where(*shown)).mappings().one_or_none()
     return item_from_row(row) if row else None
 
 
-def list_timeline(mine: PersonTransaction, wanted: TimelineFilter) -> RecordPage[TimelineItem]:
+def list_timeline(transaction: PersonTransaction, filters: TimelineFilter) -> RecordPage[TimelineItem]:
     """A page of the items that pass a filter, in its order."""
-    check_page(wanted.limit, wanted.offset)
-    rows = TIMELINE_ROWS.where(*_shown_conditions(mine), *_filter_conditions(mine, wanted))
-    by = parse_choice(TimelineSort, "sort_by", wanted.sort_by)
-    rows = order_rows(rows, SORT_COLUMNS[by], timeline_items.c.id, wanted.sort_order, nullable=by in NULLABLE_SORTS)
-    found, total = fetch_page(mine, rows, wanted.limit, wanted.offset)
-    return RecordPage([item_from_row(row) for row in found], total, wanted.offset)
+    check_page(filters.limit, filters.offset)
+    rows = TIMELINE_ROWS.where(*_shown_conditions(transaction), *_filter_conditions(transaction, filters))
+    by = parse_choice(TimelineSort, "sort_by", filters.sort_by)
+    rows = order_rows(rows, SORT_COLUMNS[by], timeline_items.c.id, filters.sort_order, nullable=by in NULLABLE_SORTS)
+    found, total = fetch_page(transaction, rows, filters.limit, filters.offset)
+    return RecordPage([item_from_row(row) for row in found], total, filters.offset)
 
 
 def list_newest_items(
-    mine: PersonTransaction, limit: int, before: TimelinePosition | None, kind: ItemType | None
+    transaction: PersonTransaction, limit: int, before: TimelinePosition | None, kind: ItemType | None
 ) -> Sequence[TimelineItem]:
     """The newest items, from the position on; the total is not counted."""
     check_page(limit, 0)
-    rows = TIMELINE_ROWS.where(*_shown_conditions(mine))
+    rows = TIMELINE_ROWS.where(*_shown_conditions(transaction))
     if kind is not None:
         rows = rows.where(timeline_items.c.type == kind)
     if before is not None:
         earlier = or_(timeline_items.c.created_at < before.at, timeline_items.c.id < before.id)
         rows = rows.where(timeline_items.c.created_at <= before.at, earlier)
     rows = order_rows(rows, timeline_items.c.created_at, timeline_items.c.id, "desc").limit(limit)
-    return [item_from_row(row) for row in mine.connection.execute(rows).mappings()]
+    return [item_from_row(row) for row in transaction.connection.execute(rows).mappings()]
 
 
-def save_item_fields(mine: PersonTransaction, item_id: str, values: Mapping[str, Any]) -> None:
+def save_item_fields(transaction: PersonTransaction, item_id: str, values: Mapping[str, Any]) -> None:
     """Save the fields that only the item has."""
-    mine.connection.execute(update(timeline_items).where(is_item(mine, item_id)).values(**values, updated_at=mine.now))
+    transaction.connection.execute(
+        update(timeline_items).where(is_item(transaction, item_id)).values(**values, updated_at=transaction.now)
+    )
 
 
-def _shown_conditions(mine: PersonTransaction) -> list[ColumnElement[bool]]:
+def _shown_conditions(transaction: PersonTransaction) -> list[ColumnElement[bool]]:
     """Conditions: neither deleted, superseded nor expired."""
     return [
-        timeline_items.c.user_id == mine.user_id,
+        timeline_items.c.user_id == transaction.user_id,
         timeline_items.c.status != ItemStatus.DELETED,
-        or_(memories.c.id.is_(None), is_current_memory(mine)),
+        or_(memories.c.id.is_(None), is_current_memory(transaction)),
     ]
 
 
-def _filter_conditions(mine: PersonTransaction, wanted: TimelineFilter) -> list[ColumnElement[bool]]:
-    found = _time_conditions(mine, wanted)
+def _filter_conditions(transaction: PersonTransaction, filters: TimelineFilter) -> list[ColumnElement[bool]]:
+    found = _time_conditions(transaction, filters)
     for name in ("type", "status", "priority", "render_on_timeline"):
-        value = getattr(wanted, name)
+        value = getattr(filters, name)
         if value is not None:
             found.append(timeline_items.c[name] == value)
-    if wanted.memory_type is not None:
-        found.append(memories.c.memory_type == wanted.memory_type)
-    if wanted.is_highlight is not None:
-        found.append(func.coalesce(memories.c.is_highlight, False) == wanted.is_highlight)
-    if wanted.category_id:
-        found.append(timeline_items.c.category_id == find_category_id(mine, wanted.category_id))
-    if wanted.search:
-        found += contains_words(SEARCHED_COLUMNS, wanted.search)
-    if wanted.tags:
-        found.append(has_tags(wanted.tags, every=wanted.every_tag))
+    if filters.memory_type is not None:
+        found.append(memories.c.memory_type == filters.memory_type)
+    if filters.is_highlight is not None:
+        found.append(func.coalesce(memories.c.is_highlight, False) == filters.is_highlight)
+    if filters.category_id:
+        found.append(timeline_items.c.category_id == find_category_id(transaction, filters.category_id))
+    if filters.search:
+        found += contains_words(SEARCHED_COLUMNS, filters.search)
+    if filters.tags:
+        found.append(has_tags(filters.tags, every=filters.every_tag))
     return found
 
 
-def _time_conditions(mine: PersonTransaction, wanted: TimelineFilter) -> list[ColumnElement[bool]]:
-    zone = find_zone(wanted.timezone, mine.zone_name)
+def _time_conditions(transaction: PersonTransaction, filters: TimelineFilter) -> list[ColumnElement[bool]]:
+    zone = find_zone(filters.timezone, transaction.zone_name)
     found: list[ColumnElement[bool]] = []
-    if wanted.date_from:
-        found.append(parse_time(wanted.date_from, zone, "date_from") <= END_TIME)
-    if wanted.date_to:
-        found.append(not_after(BEGIN_TIME, parse_time(wanted.date_to, zone, "date_to", DayEdge.END)))
+    if filters.date_from:
+        found.append(parse_time(filters.date_from, zone, "date_from") <= END_TIME)
+    if filters.date_to:
+        found.append(not_after(BEGIN_TIME, parse_time(filters.date_to, zone, "date_to", DayEdge.END)))
     return found
 
 
@@ -134,68 +136,70 @@ ITEMS_WITH_DETAILS = timeline_items.outerjoin(
 ).outerjoin(activities, and_(activities.c.user_id == timeline_items.c.user_id, activities.c.id == timeline_items.c.id))
 
 
-def read_insight_facts(mine: PersonTransaction, stretch: InsightPeriod) -> InsightFacts:
+def read_insight_facts(transaction: PersonTransaction, stretch: InsightPeriod) -> InsightFacts:
     return InsightFacts(
         period=stretch,
-        now=mine.now,
-        items=_item_facts(mine, stretch.span),
-        tasks=_task_facts(mine, TimeSpan(stretch.before.start, stretch.span.end)),
-        tracked=_tracked_time(mine, stretch.span),
-        feelings=[*_activity_feelings(mine, stretch.span), *_memory_feelings(mine, stretch.span)],
+        now=transaction.now,
+        items=_item_facts(transaction, stretch.span),
+        tasks=_task_facts(transaction, TimeSpan(stretch.before.start, stretch.span.end)),
+        tracked=_tracked_time(transaction, stretch.span),
+        feelings=[*_activity_feelings(transaction, stretch.span), *_memory_feelings(transaction, stretch.span)],
     )
 
 
-def _item_facts(mine: PersonTransaction, span: TimeSpan) -> Sequence[ItemFact]:
+def _item_facts(transaction: PersonTransaction, span: TimeSpan) -> Sequence[ItemFact]:
     shown = (
-        timeline_items.c.user_id == mine.user_id,
+        timeline_items.c.user_id == transaction.user_id,
         timeline_items.c.status != ItemStatus.DELETED,
         memories.c.superseded_by.is_(None),
     )
-    found = (
+    query = (
         select(timeline_items.c.type, FACT_TIME.label("at"), timeline_items.c.tags)
         .select_from(ITEMS_WITH_DETAILS)
         .where(*shown, _is_within(FACT_TIME, span))
     )
-    return [ItemFact(ItemType(row.type), row.at, split_tags(row.tags)) for row in mine.connection.execute(found)]
+    return [ItemFact(ItemType(row.type), row.at, split_tags(row.tags)) for row in transaction.connection.execute(query)]
 
 
-def _task_facts(mine: PersonTransaction, span: TimeSpan) -> Sequence[TaskFact]:
+def _task_facts(transaction: PersonTransaction, span: TimeSpan) -> Sequence[TaskFact]:
     moments = (timeline_items.c.created_at, tasks.c.due_date, tasks.c.completion_date)
     together = and_(timeline_items.c.user_id == tasks.c.user_id, timeline_items.c.id == tasks.c.id)
     touched = or_(*(_is_within(moment, span) for moment in moments))
-    found = select(tasks.c.status, *moments).where(tasks.c.user_id == mine.user_id, together, touched)
+    query = select(tasks.c.status, *moments).where(tasks.c.user_id == transaction.user_id, together, touched)
     return [
         TaskFact(TaskStatus(row.status), row.created_at, row.due_date, row.completion_date)
-        for row in mine.connection.execute(found)
+        for row in transaction.connection.execute(query)
     ]
 
 
-def _tracked_time(mine: PersonTransaction, span: TimeSpan) -> Sequence[TrackedTime]:
+def _tracked_time(transaction: PersonTransaction, span: TimeSpan) -> Sequence[TrackedTime]:
     named = and_(categories.c.user_id == time_entries.c.user_id, categories.c.id == time_entries.c.category_id)
     overlaps = (
         time_entries.c.start_at < span.end,
         or_(time_entries.c.end_at.is_(None), time_entries.c.end_at > span.start),
     )
-    found = (
+    query = (
         select(time_entries.c.start_at, time_entries.c.end_at, categories.c.name)
         .select_from(time_entries.outerjoin(categories, named))
-        .where(time_entries.c.user_id == mine.user_id, *overlaps)
+        .where(time_entries.c.user_id == transaction.user_id, *overlaps)
     )
-    return [TrackedTime(row.start_at, row.end_at, row.name) for row in mine.connection.execute(found)]
+    return [TrackedTime(row.start_at, row.end_at, row.name) for row in transaction.connection.execute(query)]
 
 
-def _activity_feelings(mine: PersonTransaction, span: TimeSpan) -> Sequence[FeelingFact]:
+def _activity_feelings(transaction: PersonTransaction, span: TimeSpan) -> Sequence[FeelingFact]:
     moods = (activities.c.mood_after - activities.c.mood_before).label("mood")
     energies = (activities.c.energy_after - activities.c.energy_before).label("energy")
-    begun = (activities.c.user_id == mine.user_id, _is_within(activities.c.started_at, span))
-    rows = mine.connection.execute(select(moods, energies, activities.c.location).where(*begun))
+    begun = (activities.c.user_id == transaction.user_id, _is_within(activities.c.started_at, span))
+    rows = transaction.connection.execute(select(moods, energies, activities.c.location).where(*begun))
     return [FeelingFact(mood_change=row.mood, energy_change=row.energy, place=row.location) for row in rows]
 
 
-def _memory_feelings(mine: PersonTransaction, span: TimeSpan) -> Sequence[FeelingFact]:
+def _memory_feelings(transaction: PersonTransaction, span: TimeSpan) -> Sequence[FeelingFact]:
     shown = (memories.c.status != MemoryStatus.DELETED, memories.c.superseded_by.is_(None))
-    captured = (memories.c.user_id == mine.user_id, _is_within(memories.c.captured_at, span))
-    rows = mine.connection.execute(select(memories.c.emotion_valence, memories.c.place_name).where(*captured, *shown))
+    captured = (memories.c.user_id == transaction.user_id, _is_within(memories.c.captured_at, span))
+    rows = transaction.connection.execute(
+        select(memories.c.emotion_valence, memories.c.place_name).where(*captured, *shown)
+    )
     return [FeelingFact(valence=row.emotion_valence, place=row.place_name) for row in rows]
 
 

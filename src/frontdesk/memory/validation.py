@@ -19,31 +19,31 @@ MAX_PAGE = 1_000
 MAX_OFFSET = 10_000_000
 
 
-def check_field_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
+def check_field_names(arguments: Mapping[str, Any], names: Sequence[str]) -> None:
     """Refuse unknown fields, instead of losing them."""
-    unknown = sorted(set(given) - set(names))
+    unknown = sorted(set(arguments) - set(names))
     if unknown:
         raise Invalid(f"There is no field {', '.join(unknown)} to be set here; these can be: {', '.join(names)}")
 
 
-def without_nulls(given: Mapping[str, Any]) -> dict[str, Any]:
+def without_nulls(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """For a new record: null counts as not given."""
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
-def nulls_to_empty(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
+def nulls_to_empty(kind: type, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """For changes of a record of this class: null empties a field that can be empty."""
     empty = {field.name: _empty_value(field.default, field.default_factory) for field in fields(kind)}
-    for name, value in given.items():
+    for name, value in arguments.items():
         if value is None and empty.get(name, MISSING) is MISSING:
             raise Invalid(f"{name} cannot be empty; give a value, or leave it out to keep the one it has")
-    return {name: empty[name] if value is None else value for name, value in given.items()}
+    return {name: empty[name] if value is None else value for name, value in arguments.items()}
 
 
-def parse_choices(given: dict[str, Any], kinds: Mapping[str, type[StrEnum]]) -> dict[str, Any]:
+def parse_choices(arguments: dict[str, Any], kinds: Mapping[str, type[StrEnum]]) -> dict[str, Any]:
     """Parse the named fields as choices."""
-    found = {name: parse_choice(kind, name, given[name]) for name, kind in kinds.items() if name in given}
-    return {**given, **found}
+    found = {name: parse_choice(kind, name, arguments[name]) for name, kind in kinds.items() if name in arguments}
+    return {**arguments, **found}
 
 
 def parse_choice(kind: type[Choice], name: str, value: str) -> Choice:
@@ -121,10 +121,10 @@ class RecordPage(Generic[T]):
 
 
 def parse_fields(
-    mine: PersonTransaction, fields: Fields, zone: str | None, edges: Mapping[str, DayEdge]
+    transaction: PersonTransaction, fields: Fields, zone: str | None, edges: Mapping[str, DayEdge]
 ) -> dict[str, Any]:
     """Parse fields: those in `edges` are times, and `category` becomes `category_id`."""
-    where = find_zone(zone, mine.zone_name)
+    where = find_zone(zone, transaction.zone_name)
     found = {name: storable(value) if isinstance(value, str) else value for name, value in fields.items()}
     for name, edge in edges.items():
         if isinstance(found.get(name), str):
@@ -134,17 +134,17 @@ def parse_fields(
             found[name] = tuple(storable(one) for one in found[name])
     if "category" in found:
         category = found.pop("category")
-        found["category_id"] = find_category_id(mine, category) if category else None
+        found["category_id"] = find_category_id(transaction, category) if category else None
     elif found.get("category_id"):
-        found["category_id"] = find_category_id(mine, found["category_id"])
+        found["category_id"] = find_category_id(transaction, found["category_id"])
     return found
 
 
-def find_category_id(mine: PersonTransaction, name_or_id: str) -> str:
+def find_category_id(transaction: PersonTransaction, name_or_id: str) -> str:
     """Find a category by name or id."""
-    category = find_category(mine, name_or_id)
+    category = find_category(transaction, name_or_id)
     if category is None:
-        names = [one.name for one in list_categories(mine)][:MAX_NAMED]
+        names = [one.name for one in list_categories(transaction)][:MAX_NAMED]
         raise Invalid(
             f"There is no category '{name_or_id[:100]}'; make it with create_category, or use one of: "
             f"{', '.join(names) or 'none yet'}"

@@ -76,116 +76,120 @@ class WorkReport:
     lease: timedelta | None = None
 
 
-def accept_work(mine: PersonTransaction, ai_task_id: str, begin: WorkClaim) -> AiTask:
+def accept_work(transaction: PersonTransaction, ai_task_id: str, begin: WorkClaim) -> AiTask:
     """Claim this piece of work."""
-    task = get_locked_work(mine, ai_task_id)
-    now = mine.lease_time()
-    _check_free(mine, task, now)
+    task = get_locked_work(transaction, ai_task_id)
+    now = transaction.lease_time()
+    _check_free(transaction, task, now)
     given = {"estimated_cost_usd": begin.estimated_cost_usd, "estimated_duration_min": begin.estimated_duration_min}
     task = replace(task, **{name: value for name, value in given.items() if value is not None})
-    return add_history(mine, _start(mine, task, begin, now))
+    return add_history(transaction, _start(transaction, task, begin, now))
 
 
-def claim_next_work(mine: PersonTransaction, agent: str, lease: timedelta | None) -> AiTask | None:
+def claim_next_work(transaction: PersonTransaction, agent: str, lease: timedelta | None) -> AiTask | None:
     """Claim the next startable piece of work that waits for the agent."""
-    now = mine.lease_time()
+    now = transaction.lease_time()
     passed: list[str] = []
-    while (task := lock_next_work(mine, agent, now, passed)) is not None:
-        if not find_obstacle(task, _unfinished_dependencies(mine, task)):
-            return add_history(mine, _start(mine, task, WorkClaim(lease=lease), now))
+    while (task := lock_next_work(transaction, agent, now, passed)) is not None:
+        if not find_obstacle(task, _unfinished_dependencies(transaction, task)):
+            return add_history(transaction, _start(transaction, task, WorkClaim(lease=lease), now))
         passed.append(task.id)
     return None
 
 
-def renew_claim(mine: PersonTransaction, ai_task_id: str, said: WorkReport) -> AiTask:
+def renew_claim(transaction: PersonTransaction, ai_task_id: str, report: WorkReport) -> AiTask:
     """Extend the lease."""
-    task = get_locked_work(mine, ai_task_id)
-    check_holder(mine, task, said.claims)
+    task = get_locked_work(transaction, ai_task_id)
+    check_holder(transaction, task, report.claims)
     if task.status is not AiStatus.IN_PROGRESS:
         raise _not_in_progress(task)
-    renewed = renew_lease(task, said.lease or DEFAULT_LEASE, mine.lease_time())
-    save_ai_task(mine, renewed)
-    return add_history(mine, renewed)
+    renewed = renew_lease(task, report.lease or DEFAULT_LEASE, transaction.lease_time())
+    save_ai_task(transaction, renewed)
+    return add_history(transaction, renewed)
 
 
-def report_work(mine: PersonTransaction, ai_task_id: str, said: WorkReport) -> AiTask:
-    return add_history(mine, apply_report(mine, get_locked_work(mine, ai_task_id), said))
+def report_work(transaction: PersonTransaction, ai_task_id: str, report: WorkReport) -> AiTask:
+    return add_history(transaction, apply_report(transaction, get_locked_work(transaction, ai_task_id), report))
 
 
-def apply_report(mine: PersonTransaction, task: AiTask, said: WorkReport) -> AiTask:
+def apply_report(transaction: PersonTransaction, task: AiTask, report: WorkReport) -> AiTask:
     """Store the report, and continue or end the work. Every report of the holder renews the lease."""
-    check_holder(mine, task, said.claims)
-    now = mine.lease_time()
-    told = _merge_outcome(task, said.fields)
-    match said.status:
+    check_holder(transaction, task, report.claims)
+    now = transaction.lease_time()
+    told = _merge_outcome(task, report.fields)
+    match report.status:
         case None | AiStatus.IN_PROGRESS if task.status is AiStatus.IN_PROGRESS:
-            return _save_progress(mine, task, renew_lease(told, said.lease or DEFAULT_LEASE, now))
+            return _save_progress(transaction, task, renew_lease(told, report.lease or DEFAULT_LEASE, now))
         case None:
             raise _not_in_progress(task)
         case AiStatus.IN_PROGRESS:
-            return _start(mine, told, WorkClaim(lease=said.lease), now)
+            return _start(transaction, told, WorkClaim(lease=report.lease), now)
         case status:
-            words = said.fields.get("error_message") or said.fields.get("progress_message") or ""
-            return _save_step(mine, task, change_status(told, status, now), one_line(words, MAX_NOTE))
+            words = report.fields.get("error_message") or report.fields.get("progress_message") or ""
+            return _save_step(transaction, task, change_status(told, status, now), one_line(words, MAX_NOTE))
 
 
-def get_locked_work(mine: PersonTransaction, ai_task_id: str) -> AiTask:
+def get_locked_work(transaction: PersonTransaction, ai_task_id: str) -> AiTask:
     """One of the person's pieces of work, locked until the transaction ends."""
-    return require_found(lock_ai_task(mine, parse_id(ai_task_id, AI_TASK_NAME)), AI_TASK_NAME)
+    return require_found(lock_ai_task(transaction, parse_id(ai_task_id, AI_TASK_NAME)), AI_TASK_NAME)
 
 
-def get_work(mine: PersonTransaction, ai_task_id: str) -> AiTask:
+def get_work(transaction: PersonTransaction, ai_task_id: str) -> AiTask:
     """One of the person's pieces of work, with its history."""
-    return require_found(fetch_ai_task(mine, parse_id(ai_task_id, AI_TASK_NAME)), AI_TASK_NAME)
+    return require_found(fetch_ai_task(transaction, parse_id(ai_task_id, AI_TASK_NAME)), AI_TASK_NAME)
 
 
-def check_holder(mine: PersonTransaction, task: AiTask, claims: int | None) -> None:
+def check_holder(transaction: PersonTransaction, task: AiTask, claims: int | None) -> None:
     """Raise an error if the agent does not hold the work now; the person may always change it."""
     if claims is not None and claims != task.claims:
         raise Conflict(f"Claim {claims} of this AI task is over, it is at {task.claims}: another agent works on it now")
-    if mine.agent_id is not None and task.status is AiStatus.IN_PROGRESS and task.leased_by != mine.agent_id:
+    if (
+        transaction.agent_id is not None
+        and task.status is AiStatus.IN_PROGRESS
+        and task.leased_by != transaction.agent_id
+    ):
         raise Conflict(f"'{task.leased_by}' has taken this AI task: another agent works on it now")
 
 
-def _start(mine: PersonTransaction, task: AiTask, begin: WorkClaim, now: datetime) -> AiTask:
-    if in_the_way := find_obstacle(task, _unfinished_dependencies(mine, task)):
+def _start(transaction: PersonTransaction, task: AiTask, begin: WorkClaim, now: datetime) -> AiTask:
+    if in_the_way := find_obstacle(task, _unfinished_dependencies(transaction, task)):
         raise Conflict(in_the_way)
-    holder = mine.agent_id or begin.agent_name or task.agent_id
+    holder = transaction.agent_id or begin.agent_name or task.agent_id
     lease = choose_lease(begin.lease, task.estimated_duration_min)
     lapsed = f"The lease of '{task.leased_by}' lapsed; taken over" if task.status is AiStatus.IN_PROGRESS else ""
-    return _save_step(mine, task, start_work(task, holder, lease, now), lapsed)
+    return _save_step(transaction, task, start_work(task, holder, lease, now), lapsed)
 
 
-def _save_step(mine: PersonTransaction, before: AiTask, after: AiTask, words: str) -> AiTask:
+def _save_step(transaction: PersonTransaction, before: AiTask, after: AiTask, words: str) -> AiTask:
     """Save the work with a step in its history."""
-    save_ai_task(mine, after)
+    save_ai_task(transaction, after)
     note = ". ".join(one for one in (words, _cap_warning(before, after)) if one)
     event = AiEvent(
-        at=after.updated_at, from_status=before.status, to_status=after.status, by_agent=mine.agent_id, note=note
+        at=after.updated_at, from_status=before.status, to_status=after.status, by_agent=transaction.agent_id, note=note
     )
-    insert_event(mine, after.id, event)
+    insert_event(transaction, after.id, event)
     return after
 
 
-def _save_progress(mine: PersonTransaction, before: AiTask, after: AiTask) -> AiTask:
+def _save_progress(transaction: PersonTransaction, before: AiTask, after: AiTask) -> AiTask:
     """Save the work; only what a person should know, such as an exceeded cap, becomes a step in its history."""
     if _cap_warning(before, after):
-        return _save_step(mine, before, after, "")
-    save_ai_task(mine, after)
+        return _save_step(transaction, before, after, "")
+    save_ai_task(transaction, after)
     return after
 
 
-def _unfinished_dependencies(mine: PersonTransaction, task: AiTask) -> list[str]:
+def _unfinished_dependencies(transaction: PersonTransaction, task: AiTask) -> list[str]:
     """The dependencies that are not completed; deleted ones do not count."""
-    stands = fetch_statuses(mine, task.dependencies)
+    stands = fetch_statuses(transaction, task.dependencies)
     return [one for one in task.dependencies if stands.get(one, AiStatus.COMPLETED) is not AiStatus.COMPLETED]
 
 
-def _check_free(mine: PersonTransaction, task: AiTask, now: datetime) -> None:
+def _check_free(transaction: PersonTransaction, task: AiTask, now: datetime) -> None:
     if not has_live_lease(task, now):
         return
     until = f"{task.leased_until:%Y-%m-%dT%H:%M:%SZ}"
-    if task.leased_by == mine.agent_id:
+    if task.leased_by == transaction.agent_id:
         raise Conflict(f"You hold this AI task already, until {until}; report on it, which makes that longer")
     raise Conflict(f"'{task.leased_by}' works on this AI task and holds it until {until}; take another one")
 
@@ -219,34 +223,36 @@ TIME_FIELDS = {"due_at": DayEdge.END}
 UPDATABLE_FIELDS = DEFINING_FIELDS | OUTCOME_FIELDS | {"status"}
 
 
-def create_work(mine: PersonTransaction, fields: Fields, agent_name: str, zone: str | None) -> AiTask:
+def create_work(transaction: PersonTransaction, fields: Fields, agent_name: str, zone: str | None) -> AiTask:
     """Create a piece of work for one of the person's tasks."""
-    mine.lock_person()
+    transaction.lock_person()
     _check_field_names(fields, DEFINING_FIELDS | {"status"})
-    given = parse_work_choices(parse_fields(mine, fields, zone, TIME_FIELDS))
-    now = mine.lease_time()
+    given = parse_work_choices(parse_fields(transaction, fields, zone, TIME_FIELDS))
+    now = transaction.lease_time()
     task_id = parse_id(str(given.get("task_id") or ""), TASK_NAME)
-    require_found(task_id if task_exists(mine, task_id) else None, TASK_NAME)
+    require_found(task_id if task_exists(transaction, task_id) else None, TASK_NAME)
     identity = {
         "id": new_id(now),
         "task_id": task_id,
         "agent_name": agent_name,
-        "dependencies": _parse_dependencies(mine, given.get("dependencies") or ()),
+        "dependencies": _parse_dependencies(transaction, given.get("dependencies") or ()),
     }
-    task = new_ai_task(given, identity, now, by_agent=mine.agent_id is not None)
-    _check_agent_has_none(mine, task)
-    insert_ai_task(mine, task)
-    insert_event(mine, task.id, AiEvent(at=now, from_status=None, to_status=task.status, by_agent=mine.agent_id))
-    return add_history(mine, task)
+    task = new_ai_task(given, identity, now, by_agent=transaction.agent_id is not None)
+    _check_agent_has_none(transaction, task)
+    insert_ai_task(transaction, task)
+    insert_event(
+        transaction, task.id, AiEvent(at=now, from_status=None, to_status=task.status, by_agent=transaction.agent_id)
+    )
+    return add_history(transaction, task)
 
 
 def update_work(
-    mine: PersonTransaction, ai_task_id: str, fields: Fields, agent_name: str | None, zone: str | None
+    transaction: PersonTransaction, ai_task_id: str, fields: Fields, agent_name: str | None, zone: str | None
 ) -> AiTask:
     """Change the definition, if nobody works on it, and the status, if the transition exists."""
-    mine.lock_person()
-    task = get_locked_work(mine, ai_task_id)
-    given = parse_work_choices(parse_fields(mine, fields, zone, TIME_FIELDS))
+    transaction.lock_person()
+    task = get_locked_work(transaction, ai_task_id)
+    given = parse_work_choices(parse_fields(transaction, fields, zone, TIME_FIELDS))
     if given.get("task_id") is not None and parse_id(str(given.pop("task_id")), TASK_NAME) != task.task_id:
         raise Invalid("An AI task stays with its task; create one for the other task")
     _check_field_names(given, UPDATABLE_FIELDS)
@@ -256,84 +262,86 @@ def update_work(
     said = WorkReport(
         status=given.get("status"), fields={name: given[name] for name in OUTCOME_FIELDS if name in given}
     )
-    return _edit_and_report(mine, task, defining, said)
+    return _edit_and_report(transaction, task, defining, said)
 
 
-def delete_work(mine: PersonTransaction, ai_task_id: str) -> AiTask:
-    mine.lock_person()
-    task = get_locked_work(mine, ai_task_id)
-    check_holder(mine, task, None)
-    delete_ai_task_row(mine, task)
+def delete_work(transaction: PersonTransaction, ai_task_id: str) -> AiTask:
+    transaction.lock_person()
+    task = get_locked_work(transaction, ai_task_id)
+    check_holder(transaction, task, None)
+    delete_ai_task_row(transaction, task)
     return task
 
 
-def approve_work(mine: PersonTransaction, ai_task_id: str) -> AiTask:
+def approve_work(transaction: PersonTransaction, ai_task_id: str) -> AiTask:
     """The person approves the work as it is now."""
-    if mine.agent_id is not None:
+    if transaction.agent_id is not None:
         raise Denied("An agent cannot approve work; the person has to do it")
-    task = get_locked_work(mine, ai_task_id)
+    task = get_locked_work(transaction, ai_task_id)
     if task.status is AiStatus.COMPLETED:
         raise Conflict("This AI task is completed; there is nothing left to approve")
-    now = mine.lease_time()
+    now = transaction.lease_time()
     approved = approve_ai_task(task, now)
-    save_ai_task(mine, approved)
-    insert_event(mine, task.id, AiEvent(at=now, from_status=task.status, to_status=task.status, note="Approved"))
-    return add_history(mine, approved)
+    save_ai_task(transaction, approved)
+    insert_event(transaction, task.id, AiEvent(at=now, from_status=task.status, to_status=task.status, note="Approved"))
+    return add_history(transaction, approved)
 
 
-def _edit_and_report(mine: PersonTransaction, task: AiTask, defining: Mapping[str, Any], said: WorkReport) -> AiTask:
+def _edit_and_report(
+    transaction: PersonTransaction, task: AiTask, defining: Mapping[str, Any], report: WorkReport
+) -> AiTask:
     """Edit, then change the status; the other way round if the edit is only possible in the new status."""
     if defining and task.status in EDITABLE_STATUSES:
-        task = _edit(mine, task, defining)
+        task = _edit(transaction, task, defining)
         defining = {}
-    if said.status is not None or said.fields:
-        task = apply_report(mine, task, said)
+    if report.status is not None or report.fields:
+        task = apply_report(transaction, task, report)
     if defining:
-        task = _edit(mine, task, defining)
-    return add_history(mine, task)
+        task = _edit(transaction, task, defining)
+    return add_history(transaction, task)
 
 
-def _edit(mine: PersonTransaction, task: AiTask, defining: Mapping[str, Any]) -> AiTask:
+def _edit(transaction: PersonTransaction, task: AiTask, defining: Mapping[str, Any]) -> AiTask:
     if task.status not in EDITABLE_STATUSES:
         raise Conflict(
             f"An AI task that is {task.status} cannot be changed; it must be {_join_statuses(EDITABLE_STATUSES)}"
         )
     given = dict(defining)
     if given.get("dependencies"):
-        given["dependencies"] = _parse_dependencies(mine, given["dependencies"])
-        _check_no_cycle(mine, task.id, given["dependencies"])
-    after = edit_ai_task(task, given, mine.lease_time(), by_agent=mine.agent_id is not None)
+        given["dependencies"] = _parse_dependencies(transaction, given["dependencies"])
+        _check_no_cycle(transaction, task.id, given["dependencies"])
+    after = edit_ai_task(task, given, transaction.lease_time(), by_agent=transaction.agent_id is not None)
     if after.agent_id != task.agent_id:
-        _check_agent_has_none(mine, after)
-    save_ai_task(mine, after)
+        _check_agent_has_none(transaction, after)
+    save_ai_task(transaction, after)
     return after
 
 
-def _parse_dependencies(mine: PersonTransaction, ids: Sequence[str]) -> tuple[str, ...]:
+def _parse_dependencies(transaction: PersonTransaction, ids: Sequence[str]) -> tuple[str, ...]:
     """Check the ids of the dependencies; each counts once."""
     named = tuple(dict.fromkeys(parse_id(one, AI_TASK_NAME) for one in ids))
-    if missing := set(named) - set(fetch_statuses(mine, named)):
+    if missing := set(named) - set(fetch_statuses(transaction, named)):
         raise Invalid(f"dependencies names an AI task that is not there: {min(missing)}")
     return named
 
 
-def _check_no_cycle(mine: PersonTransaction, ai_task_id: str, ids: Sequence[str]) -> None:
+def _check_no_cycle(transaction: PersonTransaction, ai_task_id: str, ids: Sequence[str]) -> None:
     """Raise an error if a piece of work would wait for itself."""
     seen, front = set[str](), set(ids)
     while front:
         if ai_task_id in front:
             raise Invalid("These dependencies go in a circle: the AI task would wait for itself")
         seen |= front
-        front = fetch_dependencies(mine, sorted(front)) - seen
+        front = fetch_dependencies(transaction, sorted(front)) - seen
 
 
-def _check_agent_has_none(mine: PersonTransaction, task: AiTask) -> None:
-    if agent_has_work(mine, task.task_id, task.agent_id):
+def _check_agent_has_none(transaction: PersonTransaction, task: AiTask) -> None:
+    if agent_has_work(transaction, task.task_id, task.agent_id):
         raise Conflict(f"Agent '{task.agent_id}' already has an AI task for this task; change that one, or delete it")
 
 
-def _check_field_names(given: Fields, names: frozenset[str]) -> None:
-    if unknown := sorted(name for name in given if name not in names):
+def _check_field_names(fields: Fields, names: frozenset[str]) -> None:
+    if unknown := sorted(name for name in fields if name not in names):
         raise Invalid(f"An AI task has no '{unknown[0][:100]}' that could be set here")
 
 
@@ -363,16 +371,16 @@ class WorkQueueService:
         name = await self._find_agent_name(fields) or ""
         return await self._records.change(scope, partial(create_work, fields=fields, agent_name=name, zone=zone))
 
-    async def list(self, scope: PersonScope, wanted: AiTaskFilter) -> RecordPage[AiTask]:
+    async def list(self, scope: PersonScope, filters: AiTaskFilter) -> RecordPage[AiTask]:
         scope.require(rights.AI_TASKS_READ)
-        return await self._records.read(scope, partial(list_ai_tasks, wanted=wanted))
+        return await self._records.read(scope, partial(list_ai_tasks, filters=filters))
 
     async def list_waiting(self, scope: PersonScope, agent_name: str, limit: int = DEFAULT_QUEUED) -> Sequence[AiTask]:
         """The work that waits for an agent, by its name or id, the oldest first; also work whose lease expired."""
         scope.require(rights.AI_TASKS_READ)
 
-        def look(mine: PersonTransaction) -> Sequence[AiTask]:
-            return list_waiting_work(mine, agent_name, mine.lease_time(), limit)
+        def look(transaction: PersonTransaction) -> Sequence[AiTask]:
+            return list_waiting_work(transaction, agent_name, transaction.lease_time(), limit)
 
         return await self._records.read(scope, look)
 
@@ -439,7 +447,7 @@ class WorkQueueService:
         """Extend the lease; `claims` is the value from the claim."""
         scope.require(rights.AI_TASKS_WRITE)
         said = WorkReport(claims=claims, lease=lease)
-        return await self._records.change(scope, partial(renew_claim, ai_task_id=ai_task_id, said=said))
+        return await self._records.change(scope, partial(renew_claim, ai_task_id=ai_task_id, report=said))
 
     async def report(
         self,
@@ -460,7 +468,7 @@ class WorkQueueService:
             raise Invalid(f"status must be one of {', '.join(REPORTABLE_STATUSES)}")
         stands = None if status is None else AiStatus(status)
         said = WorkReport(status=stands, fields=_parse_report(fields or {}), claims=claims, lease=lease)
-        return await self._records.change(scope, partial(report_work, ai_task_id=ai_task_id, said=said))
+        return await self._records.change(scope, partial(report_work, ai_task_id=ai_task_id, report=said))
 
     async def complete(
         self, scope: PersonScope, ai_task_id: str, fields: Fields | None = None, *, claims: int | None = None

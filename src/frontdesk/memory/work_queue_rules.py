@@ -176,11 +176,11 @@ def describe_exceeded_caps(rails: Guardrails, cost_usd: float | None, minutes: i
     return " and ".join(passed)
 
 
-def merge_guardrails(given: Mapping[str, Any], old: Guardrails) -> Guardrails:
+def merge_guardrails(arguments: Mapping[str, Any], old: Guardrails) -> Guardrails:
     """Merge the given guardrails into the old ones; null removes a cap."""
-    if unknown := [name for name in given if name not in GUARDRAIL_FIELDS]:
+    if unknown := [name for name in arguments if name not in GUARDRAIL_FIELDS]:
         raise Invalid(f"guardrails has no '{unknown[0][:100]}'; it has {', '.join(GUARDRAIL_FIELDS)}")
-    found = dict(given)
+    found = dict(arguments)
     if "dataScopes" in found:
         found["dataScopes"] = tuple(storable(one) for one in found["dataScopes"] or ())
     if found.get("requiresHumanApproval", True) is None:
@@ -222,21 +222,21 @@ CHOICE_FIELDS: Mapping[str, type[StrEnum]] = {
 DEFINING_FIELDS = frozenset({*EMPTY_VALUES, *REQUIRED_FIELDS, "agent_name", "guardrails", "mode"})
 
 
-def parse_work_choices(given: Mapping[str, Any]) -> dict[str, Any]:
+def parse_work_choices(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Parse the fields that have a fixed set of values."""
-    words = {name: kind for name, kind in CHOICE_FIELDS.items() if given.get(name) is not None}
-    return {**given, **{name: _parse_choice(kind, given[name], name) for name, kind in words.items()}}
+    words = {name: kind for name, kind in CHOICE_FIELDS.items() if arguments.get(name) is not None}
+    return {**arguments, **{name: _parse_choice(kind, arguments[name], name) for name, kind in words.items()}}
 
 
-def new_ai_task(given: Mapping[str, Any], identity: Mapping[str, Any], now: datetime, *, by_agent: bool) -> AiTask:
+def new_ai_task(arguments: Mapping[str, Any], identity: Mapping[str, Any], now: datetime, *, by_agent: bool) -> AiTask:
     """A new AI task. `identity` has the fields that we set: its id, its task, its dependencies as stored."""
     for name in REQUIRED_FIELDS:
-        if not str(given.get(name) or "").strip():
+        if not str(arguments.get(name) or "").strip():
             raise Invalid(f"An AI task needs {', '.join(REQUIRED_FIELDS)}; {name} is missing")
-    status = given.get("status") or AiStatus.ASSIGNED
+    status = arguments.get("status") or AiStatus.ASSIGNED
     if status not in (AiStatus.PENDING, AiStatus.ASSIGNED):
         raise Invalid(f"A new AI task is pending or assigned, not {status}")
-    said = {name: value for name, value in given.items() if value is not None and name in DEFINING_FIELDS}
+    said = {name: value for name, value in arguments.items() if value is not None and name in DEFINING_FIELDS}
     kept = {**said, **_merge_parts(said, Guardrails(), {}), **identity}
     assigned = now if status is AiStatus.ASSIGNED else None
     task = AiTask(**kept, status=status, assigned_at=assigned, created_at=now, updated_at=now)
@@ -245,9 +245,9 @@ def new_ai_task(given: Mapping[str, Any], identity: Mapping[str, Any], now: date
     return _check_ai_task(task)
 
 
-def edit_ai_task(task: AiTask, given: Mapping[str, Any], now: datetime, *, by_agent: bool) -> AiTask:
+def edit_ai_task(task: AiTask, arguments: Mapping[str, Any], now: datetime, *, by_agent: bool) -> AiTask:
     """Edit the definition. An edit by an agent removes the person's approval."""
-    said = {name: value if value is not None else _empty_value(name) for name, value in given.items()}
+    said = {name: value if value is not None else _empty_value(name) for name, value in arguments.items()}
     after = replace(task, **{**said, **_merge_parts(said, task.guardrails, task.metadata), "updated_at": now})
     if after.agent_id != task.agent_id and after.status is AiStatus.ASSIGNED:
         after = replace(after, assigned_at=now)
@@ -277,11 +277,11 @@ def _merge_parts(said: Mapping[str, Any], rails: Guardrails, metadata: Mapping[s
     return found
 
 
-def _parse_choice(kind: type[K], given: object, name: str) -> K:
+def _parse_choice(kind: type[K], value: object, name: str) -> K:
     for one in kind:
-        if one == given:
+        if one == value:
             return one
-    raise Invalid(f"{name} must be one of {', '.join(kind)}; '{str(given)[:100]}' is none")
+    raise Invalid(f"{name} must be one of {', '.join(kind)}; '{str(value)[:100]}' is none")
 
 
 def _empty_value(name: str) -> Any:  # noqa: ANN401 - each field has a type of its own

@@ -53,83 +53,99 @@ INSERT_EVENT = insert(ai_task_events).values(
 PRIORITY_RANK = case({name: rank for rank, name in enumerate(Priority)}, value=ai_tasks.c.priority)
 
 
-def insert_ai_task(mine: PersonTransaction, task: AiTask) -> None:
+def insert_ai_task(transaction: PersonTransaction, task: AiTask) -> None:
     """Insert a piece of work, and mark the task that it belongs to as one for agents."""
-    mine.connection.execute(insert(ai_tasks), {"user_id": mine.user_id, **_ai_task_row(task)})
-    _set_is_ai_task(mine, task.task_id, is_ai_task=True)
+    transaction.connection.execute(insert(ai_tasks), {"user_id": transaction.user_id, **_ai_task_row(task)})
+    _set_is_ai_task(transaction, task.task_id, is_ai_task=True)
 
 
-def save_ai_task(mine: PersonTransaction, task: AiTask) -> None:
-    mine.connection.execute(UPDATE_AI_TASK, {**_key_parameters(mine, task.id), **_ai_task_row(task)})
+def save_ai_task(transaction: PersonTransaction, task: AiTask) -> None:
+    transaction.connection.execute(UPDATE_AI_TASK, {**_key_parameters(transaction, task.id), **_ai_task_row(task)})
 
 
-def fetch_ai_task(mine: PersonTransaction, ai_task_id: str) -> AiTask | None:
+def fetch_ai_task(transaction: PersonTransaction, ai_task_id: str) -> AiTask | None:
     """A piece of work with its history."""
-    row = mine.connection.execute(SELECT_AI_TASK, _key_parameters(mine, ai_task_id)).mappings().one_or_none()
-    return None if row is None else add_history(mine, ai_task_from_row(row))
+    row = (
+        transaction.connection.execute(SELECT_AI_TASK, _key_parameters(transaction, ai_task_id))
+        .mappings()
+        .one_or_none()
+    )
+    return None if row is None else add_history(transaction, ai_task_from_row(row))
 
 
-def lock_ai_task(mine: PersonTransaction, ai_task_id: str) -> AiTask | None:
+def lock_ai_task(transaction: PersonTransaction, ai_task_id: str) -> AiTask | None:
     """Lock a piece of work until the transaction ends; it comes without its history."""
-    row = mine.connection.execute(LOCK_AI_TASK, _key_parameters(mine, ai_task_id)).mappings().one_or_none()
+    row = (
+        transaction.connection.execute(LOCK_AI_TASK, _key_parameters(transaction, ai_task_id)).mappings().one_or_none()
+    )
     return None if row is None else ai_task_from_row(row)
 
 
-def add_history(mine: PersonTransaction, task: AiTask) -> AiTask:
-    rows = mine.connection.execute(SELECT_HISTORY, _key_parameters(mine, task.id))
+def add_history(transaction: PersonTransaction, task: AiTask) -> AiTask:
+    rows = transaction.connection.execute(SELECT_HISTORY, _key_parameters(transaction, task.id))
     return replace(task, history=tuple(_event_from_row(row) for row in rows.mappings()))
 
 
-def insert_event(mine: PersonTransaction, ai_task_id: str, event: AiEvent) -> None:
+def insert_event(transaction: PersonTransaction, ai_task_id: str, event: AiEvent) -> None:
     """Add a step to the history of a piece of work."""
-    mine.connection.execute(INSERT_EVENT, {**_key_parameters(mine, ai_task_id), **asdict(event)})
+    transaction.connection.execute(INSERT_EVENT, {**_key_parameters(transaction, ai_task_id), **asdict(event)})
 
 
-def delete_ai_task_row(mine: PersonTransaction, task: AiTask) -> None:
+def delete_ai_task_row(transaction: PersonTransaction, task: AiTask) -> None:
     """Delete a piece of work and its history; its task is unmarked if it has no other work for agents."""
-    mine.connection.execute(DELETE_AI_TASK, _key_parameters(mine, task.id))
+    transaction.connection.execute(DELETE_AI_TASK, _key_parameters(transaction, task.id))
     others = (
-        select(ai_tasks.c.id).where(ai_tasks.c.user_id == mine.user_id, ai_tasks.c.task_id == task.task_id).limit(1)
+        select(ai_tasks.c.id)
+        .where(ai_tasks.c.user_id == transaction.user_id, ai_tasks.c.task_id == task.task_id)
+        .limit(1)
     )
-    if mine.connection.execute(others).first() is None:
-        _set_is_ai_task(mine, task.task_id, is_ai_task=False)
+    if transaction.connection.execute(others).first() is None:
+        _set_is_ai_task(transaction, task.task_id, is_ai_task=False)
 
 
-def list_ai_tasks(mine: PersonTransaction, wanted: AiTaskFilter) -> RecordPage[AiTask]:
-    chosen = _filter_conditions(mine, wanted)
-    total = mine.connection.execute(select(func.count()).select_from(ai_tasks).where(*chosen)).scalar_one()
-    by: ColumnElement[Any] = PRIORITY_RANK if wanted.sort_by == "priority" else ai_tasks.c[wanted.sort_by]
+def list_ai_tasks(transaction: PersonTransaction, filters: AiTaskFilter) -> RecordPage[AiTask]:
+    chosen = _filter_conditions(transaction, filters)
+    total = transaction.connection.execute(select(func.count()).select_from(ai_tasks).where(*chosen)).scalar_one()
+    by: ColumnElement[Any] = PRIORITY_RANK if filters.sort_by == "priority" else ai_tasks.c[filters.sort_by]
     # Ids are in the order of creation, so rows with equal values come in that order.
-    ordered = (by.asc(), ai_tasks.c.id.asc()) if wanted.sort_order == "asc" else (by.desc(), ai_tasks.c.id.desc())
-    found = select(ai_tasks).where(*chosen).order_by(ordered[0].nulls_last(), ordered[1])
-    rows = mine.connection.execute(found.limit(wanted.limit).offset(wanted.offset)).mappings()
-    return RecordPage([ai_task_from_row(row) for row in rows], total, wanted.offset)
+    ordered = (by.asc(), ai_tasks.c.id.asc()) if filters.sort_order == "asc" else (by.desc(), ai_tasks.c.id.desc())
+    query = select(ai_tasks).where(*chosen).order_by(ordered[0].nulls_last(), ordered[1])
+    rows = transaction.connection.execute(query.limit(filters.limit).offset(filters.offset)).mappings()
+    return RecordPage([ai_task_from_row(row) for row in rows], total, filters.offset)
 
 
-def task_exists(mine: PersonTransaction, task_id: str) -> bool:
+def task_exists(transaction: PersonTransaction, task_id: str) -> bool:
     """Whether the person has such a task."""
-    item = fetch_item(mine, task_id)
+    item = fetch_item(transaction, task_id)
     return item is not None and item.type is ItemType.TASK
 
 
-def agent_has_work(mine: PersonTransaction, task_id: str, agent_id: str) -> bool:
+def agent_has_work(transaction: PersonTransaction, task_id: str, agent_id: str) -> bool:
     """Whether this task already has a piece of work for this agent."""
-    pair = (ai_tasks.c.user_id == mine.user_id, ai_tasks.c.task_id == task_id, ai_tasks.c.agent_id == agent_id)
-    return mine.connection.execute(select(exists().where(*pair))).scalar_one()
+    pair = (ai_tasks.c.user_id == transaction.user_id, ai_tasks.c.task_id == task_id, ai_tasks.c.agent_id == agent_id)
+    return transaction.connection.execute(select(exists().where(*pair))).scalar_one()
 
 
-def fetch_statuses(mine: PersonTransaction, ids: Sequence[str]) -> dict[str, AiStatus]:
+def fetch_statuses(transaction: PersonTransaction, ids: Sequence[str]) -> dict[str, AiStatus]:
     """The statuses of these pieces of work by id; those that do not exist are missing."""
-    found = select(ai_tasks.c.id, ai_tasks.c.status).where(
-        ai_tasks.c.user_id == mine.user_id, one_of(ai_tasks.c.id, "ids")
+    query = select(ai_tasks.c.id, ai_tasks.c.status).where(
+        ai_tasks.c.user_id == transaction.user_id, one_of(ai_tasks.c.id, "ids")
     )
-    return {row.id: AiStatus(row.status) for row in mine.connection.execute(found, {"ids": list(ids)})} if ids else {}
+    return (
+        {row.id: AiStatus(row.status) for row in transaction.connection.execute(query, {"ids": list(ids)})}
+        if ids
+        else {}
+    )
 
 
-def fetch_dependencies(mine: PersonTransaction, ids: Sequence[str]) -> set[str]:
+def fetch_dependencies(transaction: PersonTransaction, ids: Sequence[str]) -> set[str]:
     """The direct dependencies of these pieces of work."""
-    found = select(ai_tasks.c.dependencies).where(ai_tasks.c.user_id == mine.user_id, one_of(ai_tasks.c.id, "ids"))
-    return {one for text in mine.connection.execute(found, {"ids": list(ids)}).scalars() for one in json.loads(text)}
+    query = select(ai_tasks.c.dependencies).where(
+        ai_tasks.c.user_id == transaction.user_id, one_of(ai_tasks.c.id, "ids")
+    )
+    return {
+        one for text in transaction.connection.execute(query, {"ids": list(ids)}).scalars() for one in json.loads(text)
+    }
 
 
 def is_for_agent(agent: BindParameter[str]) -> ColumnElement[bool]:
@@ -153,22 +169,22 @@ def ai_task_from_row(row: RowMapping) -> AiTask:
     return AiTask(**values)
 
 
-def _key_parameters(mine: PersonTransaction, ai_task_id: str) -> dict[str, Any]:
-    return {"of_user": mine.user_id, "of_id": ai_task_id}
+def _key_parameters(transaction: PersonTransaction, ai_task_id: str) -> dict[str, Any]:
+    return {"of_user": transaction.user_id, "of_id": ai_task_id}
 
 
-def _filter_conditions(mine: PersonTransaction, wanted: AiTaskFilter) -> list[ColumnElement[bool]]:
-    said = {name: getattr(wanted, name) for name in EQUALITY_FILTERS}
+def _filter_conditions(transaction: PersonTransaction, filters: AiTaskFilter) -> list[ColumnElement[bool]]:
+    said = {name: getattr(filters, name) for name in EQUALITY_FILTERS}
     fit = {name: storable(value) if isinstance(value, str) else value for name, value in said.items()}
     chosen = [ai_tasks.c[name] == value for name, value in fit.items() if value is not None]
-    if wanted.agent_name is not None:
-        chosen.append(is_for_agent(bindparam("agent", storable(wanted.agent_name), String)))
-    return [ai_tasks.c.user_id == mine.user_id, *chosen]
+    if filters.agent_name is not None:
+        chosen.append(is_for_agent(bindparam("agent", storable(filters.agent_name), String)))
+    return [ai_tasks.c.user_id == transaction.user_id, *chosen]
 
 
-def _set_is_ai_task(mine: PersonTransaction, task_id: str, *, is_ai_task: bool) -> None:
-    chosen = update(tasks).where(tasks.c.user_id == mine.user_id, tasks.c.id == task_id)
-    mine.connection.execute(chosen.values(is_ai_task=is_ai_task))
+def _set_is_ai_task(transaction: PersonTransaction, task_id: str, *, is_ai_task: bool) -> None:
+    chosen = update(tasks).where(tasks.c.user_id == transaction.user_id, tasks.c.id == task_id)
+    transaction.connection.execute(chosen.values(is_ai_task=is_ai_task))
 
 
 def _ai_task_row(task: AiTask) -> dict[str, Any]:
@@ -219,36 +235,38 @@ SELECT_NEXT = (
 )
 
 
-def list_waiting_work(mine: PersonTransaction, agent: str, now: datetime, limit: int) -> Sequence[AiTask]:
+def list_waiting_work(transaction: PersonTransaction, agent: str, now: datetime, limit: int) -> Sequence[AiTask]:
     """The work that waits for the agent, the oldest first."""
-    rows = mine.connection.execute(SELECT_OLDEST, {**_agent_parameters(mine, agent, now), "most": limit})
+    rows = transaction.connection.execute(SELECT_OLDEST, {**_agent_parameters(transaction, agent, now), "most": limit})
     return [ai_task_from_row(row) for row in rows.mappings()]
 
 
-def lock_next_work(mine: PersonTransaction, agent: str, now: datetime, passed: Sequence[str]) -> AiTask | None:
+def lock_next_work(transaction: PersonTransaction, agent: str, now: datetime, passed: Sequence[str]) -> AiTask | None:
     """The startable work with the highest priority, the oldest of equals, locked until the transaction ends.
 
     It skips work that another transaction has locked, and the ids in `passed`.
     """
     row = (
-        mine.connection.execute(SELECT_NEXT, {**_agent_parameters(mine, agent, now), "passed": list(passed)})
+        transaction.connection.execute(
+            SELECT_NEXT, {**_agent_parameters(transaction, agent, now), "passed": list(passed)}
+        )
         .mappings()
         .one_or_none()
     )
     return None if row is None else ai_task_from_row(row)
 
 
-def _agent_parameters(mine: PersonTransaction, agent: str, now: datetime) -> dict[str, Any]:
-    return {"of_user": mine.user_id, "agent": storable(agent), "now": now}
+def _agent_parameters(transaction: PersonTransaction, agent: str, now: datetime) -> dict[str, Any]:
+    return {"of_user": transaction.user_id, "agent": storable(agent), "now": now}
 
 
 GROUP_COLUMNS = (ai_tasks.c.status, ai_tasks.c.mode, ai_tasks.c.task_type, ai_tasks.c.agent_name)
 IS_COMPLETED, IS_FAILED = ai_tasks.c.status == AiStatus.COMPLETED, ai_tasks.c.status == AiStatus.FAILED
 
 
-def ai_task_stats(mine: PersonTransaction, zone: str | None = None) -> AiTaskStats:
-    own = ai_tasks.c.user_id == mine.user_id
-    rows = mine.connection.execute(
+def ai_task_stats(transaction: PersonTransaction, zone: str | None = None) -> AiTaskStats:
+    own = ai_tasks.c.user_id == transaction.user_id
+    rows = transaction.connection.execute(
         select(*GROUP_COLUMNS, func.count().label("count")).where(own).group_by(*GROUP_COLUMNS)
     ).all()
     counted: list[Counter[str]] = [Counter() for _ in GROUP_COLUMNS]
@@ -257,11 +275,11 @@ def ai_task_stats(mine: PersonTransaction, zone: str | None = None) -> AiTaskSta
             counter[name] += row[-1]
     by_status, by_mode, by_type, by_agent = (dict(sorted(counter.items())) for counter in counted)
     completed, failed = by_status.get(AiStatus.COMPLETED, 0), by_status.get(AiStatus.FAILED, 0)
-    done_today = and_(IS_COMPLETED, _is_today(mine, ai_tasks.c.completed_at, zone))
+    done_today = and_(IS_COMPLETED, _is_today(transaction, ai_tasks.c.completed_at, zone))
     # Failed work does not change until it is assigned again, so `updated_at` is the time of the failure.
-    failed_today = and_(IS_FAILED, _is_today(mine, ai_tasks.c.updated_at, zone))
-    late = and_(ai_tasks.c.due_at < mine.now, ai_tasks.c.status.in_(OPEN_STATUSES))
-    found = mine.connection.execute(
+    failed_today = and_(IS_FAILED, _is_today(transaction, ai_tasks.c.updated_at, zone))
+    late = and_(ai_tasks.c.due_at < transaction.now, ai_tasks.c.status.in_(OPEN_STATUSES))
+    found = transaction.connection.execute(
         select(
             func.count().filter(done_today).label("completed_today"),
             func.count().filter(failed_today).label("failed_today"),
@@ -297,7 +315,7 @@ def ai_task_stats(mine: PersonTransaction, zone: str | None = None) -> AiTaskSta
     )
 
 
-def _is_today(mine: PersonTransaction, moment: ColumnElement[object], zone: str | None) -> ColumnElement[bool]:
-    where = find_zone(zone, mine.zone_name)
-    day = span_of_days(today_in(mine.now, where), where)
+def _is_today(transaction: PersonTransaction, moment: ColumnElement[object], zone: str | None) -> ColumnElement[bool]:
+    where = find_zone(zone, transaction.zone_name)
+    day = span_of_days(today_in(transaction.now, where), where)
     return and_(moment >= day.start, moment < day.end)

@@ -191,9 +191,9 @@ class DefaultAgents:
         key = variable if caller.source == "environment" else None
         return self._inferred(caller.agent_id, caller.source, key)
 
-    async def agent_for(self, caller: Caller, given: str | None) -> str:
+    async def agent_for(self, caller: Caller, text: str | None) -> str:
         """The agent of a new schedule, if the caller may schedule for it."""
-        named = clean_agent_id(given)
+        named = clean_agent_id(text)
         if named is None:
             found = (await self._infer(caller)).agent_id
             if found is None:

@@ -89,14 +89,14 @@ def lower_due(connection: Connection, due: Mapping[str, int | None], now_us: int
         notify(connection, WAKEUP_CHANNEL, str(soonest))
 
 
-def owned_by(table: Table, whose: OwnerFilter) -> list[ColumnElement[bool]]:
+def owned_by(table: Table, owner: OwnerFilter) -> list[ColumnElement[bool]]:
     """The conditions for schedules or runs that belong to these owners."""
     found: list[ColumnElement[bool]] = []
-    if whose.agent_id is not None:
-        found.append(table.c.agent_id == whose.agent_id)
-    if whose.user_id is not None:
-        theirs = table.c.user_id == whose.user_id
-        found.append(or_(theirs, table.c.user_id.is_(None)) if whose.include_unowned else theirs)
+    if owner.agent_id is not None:
+        found.append(table.c.agent_id == owner.agent_id)
+    if owner.user_id is not None:
+        theirs = table.c.user_id == owner.user_id
+        found.append(or_(theirs, table.c.user_id.is_(None)) if owner.include_unowned else theirs)
     return found
 
 
@@ -627,11 +627,11 @@ def claim_runs(connection: Connection, context: ClaimContext) -> list[Occurrence
     return claimed
 
 
-def _due_queues(whose: OwnerFilter) -> Select[Any, Any]:
-    if whose.agent_id is None and whose.user_id is None:
+def _due_queues(owner: OwnerFilter) -> Select[Any, Any]:
+    if owner.agent_id is None and owner.user_id is None:
         return DUE_QUEUES
-    waits = exists().where(schedules.c.lane == lanes.c.name, SCHEDULE_IS_WAITING, *owned_by(schedules, whose))
-    underway = exists().where(occurrences.c.lane == lanes.c.name, RUN_IS_ACTIVE, *owned_by(occurrences, whose))
+    waits = exists().where(schedules.c.lane == lanes.c.name, SCHEDULE_IS_WAITING, *owned_by(schedules, owner))
+    underway = exists().where(occurrences.c.lane == lanes.c.name, RUN_IS_ACTIVE, *owned_by(occurrences, owner))
     return DUE_QUEUES.where(or_(waits, underway))
 
 

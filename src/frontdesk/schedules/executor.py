@@ -60,10 +60,10 @@ class OnDemandRuns:
         self._deliver = deliver
         self._under_way: dict[OwnerFilter, OnDemandRun] = {}
 
-    def start(self, whose: OwnerFilter) -> None:
-        if whose not in self._under_way:
-            self._under_way[whose] = OnDemandRun()
-            self._tasks.start_soon(self._run, whose, self._under_way[whose])
+    def start(self, owner: OwnerFilter) -> None:
+        if owner not in self._under_way:
+            self._under_way[owner] = OnDemandRun()
+            self._tasks.start_soon(self._run, owner, self._under_way[owner])
 
     async def close(self) -> None:
         """Wait for running deliveries, as long as a worker would; call it while agents can still take turns."""
@@ -73,12 +73,12 @@ class OnDemandRuns:
         for run in under_way:
             await run.ended.wait()
 
-    async def _run(self, whose: OwnerFilter, run: OnDemandRun) -> None:
+    async def _run(self, owner: OwnerFilter, run: OnDemandRun) -> None:
         try:
             with run.scope:
-                await ON_DEMAND_JOB.attempt(partial(self._deliver, whose))
+                await ON_DEMAND_JOB.attempt(partial(self._deliver, owner))
         finally:
-            del self._under_way[whose]
+            del self._under_way[owner]
             run.ended.set()
 
 
@@ -195,15 +195,15 @@ class ScheduleExecutor:
         named = caller.agent_id if rights.names_agent(caller) and not is_schedules_admin(caller) else None
         return named is not None and await self.store.under_way(named) is not None
 
-    async def _hand_over(self, whose: OwnerFilter) -> Sequence[ExecutedRun]:
+    async def _hand_over(self, owner: OwnerFilter) -> Sequence[ExecutedRun]:
         """Return what is due, and have it delivered in the background, by this process's worker if it runs one."""
         now = now_us()
-        listed = await self.store.list(ScheduleFilter(whose, (ScheduleState.ACTIVE,), limit=MAX_HANDED_OVER))
+        listed = await self.store.list(ScheduleFilter(owner, (ScheduleState.ACTIVE,), limit=MAX_HANDED_OVER))
         due = [_deferred_schedule(one) for one in listed if one.fire_us is not None and one.fire_us <= now]
-        waiting = await self.past.history(HistoryQuery(whose, standings=(RunStatus.WAITING,), limit=MAX_HANDED_OVER))
+        waiting = await self.past.history(HistoryQuery(owner, standings=(RunStatus.WAITING,), limit=MAX_HANDED_OVER))
         due += [_deferred_run(one) for one in waiting if one.attempt == 0]
         if due and not self.worker.status().running:
-            self.on_demand.start(whose)
+            self.on_demand.start(owner)
         return due
 
     async def _executed_run(self, settled: SettledRun) -> ExecutedRun:

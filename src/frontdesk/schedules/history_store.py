@@ -256,8 +256,8 @@ class HistoryStore:
                 schedules.c.fire_us <= now_us,
                 LAST_FIRE_BEGAN_US.is_(None),
             )
-            wanted = select(schedules.c.id, schedules.c.agent_id, schedules.c.fire_us).where(*due)
-            rows = connection.execute(wanted.order_by(schedules.c.fire_us, schedules.c.id).limit(limit)).all()
+            query = select(schedules.c.id, schedules.c.agent_id, schedules.c.fire_us).where(*due)
+            rows = connection.execute(query.order_by(schedules.c.fire_us, schedules.c.id).limit(limit)).all()
             return [OverdueSchedule(row.id, row.agent_id, row.fire_us) for row in rows]
 
         return await self._database.read(work)
@@ -270,9 +270,9 @@ class HistoryStore:
             occurrences.c.owner.is_not(None),
         )
         leased = func.max(occurrences.c.leased_until_us)
-        wanted = select(occurrences.c.owner, func.count().label("runs"), leased.label("until_us")).where(*running)
-        wanted = wanted.group_by(occurrences.c.owner).order_by(occurrences.c.owner).limit(limit)
-        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
+        query = select(occurrences.c.owner, func.count().label("runs"), leased.label("until_us")).where(*running)
+        query = query.group_by(occurrences.c.owner).order_by(occurrences.c.owner).limit(limit)
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
         return [RunHolder(row.owner, row.runs, row.until_us or 0) for row in rows]
 
     async def next_us(self) -> int | None:
@@ -329,9 +329,9 @@ class HistoryStore:
             if len(ids) < PRUNE_BATCH:
                 return
 
-    async def _read(self, wanted: Select[Any]) -> Sequence[RunRecord]:
+    async def _read(self, query: Select[Any]) -> Sequence[RunRecord]:
         async with self._database.read_transaction() as connection:
-            rows = (await connection.execute(wanted)).mappings().all()
+            rows = (await connection.execute(query)).mappings().all()
             ids = [row["id"] for row in rows]
             tried = select(attempts).where(attempts.c.occurrence_id.in_(ids))
             earlier: dict[str, list[Attempt]] = {}

@@ -64,8 +64,10 @@ class BuiltinScheduleTools:
         source = AgentIdSource.NONE if of_person else AgentIdSource.CREDENTIAL
         own = replace(caller, source=source, verified=True, local=False, any_agent=False)
 
-        async def plan(given: SchedulePromptInput) -> ToolOutcome:
-            new = NewSchedule(given.prompt, when=given.when, zone=given.zone, max_repetitions=given.max_repetitions)
+        async def plan(request: SchedulePromptInput) -> ToolOutcome:
+            new = NewSchedule(
+                request.prompt, when=request.when, zone=request.zone, max_repetitions=request.max_repetitions
+            )
             added = await schedules.add(own, new)
             return ToolOutcome(f"Scheduled with number {added.schedule.id}: {added.rule.sentence}")
 
@@ -74,8 +76,8 @@ class BuiltinScheduleTools:
             lines = [_format_schedule(one) for one in listed.schedules]
             return ToolOutcome("\n".join([*lines, *(["There are more."] if listed.next else [])]) or NOTHING_SCHEDULED)
 
-        async def cancel(given: CancelScheduleInput) -> ToolOutcome:
-            gone = await schedules.cancel(own, given.schedule_id, owner_filter_for_turn(own))
+        async def cancel(request: CancelScheduleInput) -> ToolOutcome:
+            gone = await schedules.cancel(own, request.schedule_id, owner_filter_for_turn(own))
             return ToolOutcome(f"Schedule {gone.id} cancelled")
 
         return [

@@ -118,9 +118,9 @@ class OverviewStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def upcoming(self, whose: OwnerFilter, after: UpcomingCursor | None, limit: int) -> Sequence[Schedule]:
+    async def upcoming(self, owner: OwnerFilter, after: UpcomingCursor | None, limit: int) -> Sequence[Schedule]:
         """Schedules that wait for their time, the next one first."""
-        wanted = SELECT_SCHEDULES.where(*_waits_for_its_time(whose))
+        wanted = SELECT_SCHEDULES.where(*_waits_for_its_time(owner))
         if after is not None:
             at, number = schedules.c.fire_us, schedules.c.id
             # The first condition is redundant, but an index can serve it.
@@ -128,10 +128,10 @@ class OverviewStore:
         return await self._read(wanted.order_by(schedules.c.fire_us, schedules.c.id).limit(limit))
 
     async def newest(
-        self, whose: OwnerFilter, state: ScheduleState | None, before: int | None, limit: int
+        self, owner: OwnerFilter, state: ScheduleState | None, before: int | None, limit: int
     ) -> Sequence[Schedule]:
         """Schedules by their numbers, the newest first."""
-        wanted = SELECT_SCHEDULES.where(*owned_by(schedules, whose))
+        wanted = SELECT_SCHEDULES.where(*owned_by(schedules, owner))
         if state is not None:
             wanted = wanted.where(
                 schedules.c.state == state, *([] if state is ScheduleState.ACTIVE else [IS_NOT_ACTIVE])
@@ -140,34 +140,34 @@ class OverviewStore:
             wanted = wanted.where(schedules.c.id < before)
         return await self._read(wanted.order_by(schedules.c.id.desc()).limit(limit))
 
-    async def fires_until(self, whose: OwnerFilter, until_us: int, limit: int) -> Sequence[UpcomingFire]:
+    async def fires_until(self, owner: OwnerFilter, until_us: int, limit: int) -> Sequence[UpcomingFire]:
         """Schedules that fire by that time."""
         names = ("fire_us", "kind", "value", "zone", "start_us", "end_us", "jitter_s")
-        wanted = select(*(schedules.c[name] for name in names)).where(
-            *_waits_for_its_time(whose), schedules.c.fire_us <= until_us
+        query = select(*(schedules.c[name] for name in names)).where(
+            *_waits_for_its_time(owner), schedules.c.fire_us <= until_us
         )
-        wanted = wanted.order_by(schedules.c.fire_us, schedules.c.id).limit(limit)
-        rows = await self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        query = query.order_by(schedules.c.fire_us, schedules.c.id).limit(limit)
+        rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
         return [UpcomingFire(row["fire_us"], trigger_of(row)) for row in rows]
 
-    async def ended_since(self, whose: OwnerFilter, since_us: int, limit: int) -> Sequence[tuple[int, RunStatus]]:
+    async def ended_since(self, owner: OwnerFilter, since_us: int, limit: int) -> Sequence[tuple[int, RunStatus]]:
         """When and how runs ended since then, the last one first."""
         at = occurrences.c.ended_us
-        wanted = select(at, occurrences.c.standing).where(*owned_by(occurrences, whose), at >= since_us)
+        query = select(at, occurrences.c.standing).where(*owned_by(occurrences, owner), at >= since_us)
         # The index of an agent's runs is by due time, which is before their end.
-        by = at if whose.agent_id is None else occurrences.c.intended_us
-        wanted = wanted.where(by >= since_us).order_by(by.desc()).limit(limit)
-        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
+        by = at if owner.agent_id is None else occurrences.c.intended_us
+        query = query.where(by >= since_us).order_by(by.desc()).limit(limit)
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
         return [(row.ended_us, RunStatus(row.standing)) for row in rows]
 
-    async def dead(self, whose: OwnerFilter, most: int) -> int:
+    async def dead(self, owner: OwnerFilter, most: int) -> int:
         """How many runs are dead, counted up to `most`."""
         given_up = occurrences.c.standing == literal_column("'dead'")
-        some = select(occurrences.c.id).where(given_up, *owned_by(occurrences, whose)).limit(most).subquery()
+        some = select(occurrences.c.id).where(given_up, *owned_by(occurrences, owner)).limit(most).subquery()
         count = select(func.count()).select_from(some)
         return await self._database.read(lambda connection: connection.execute(count).scalar_one())
 
-    async def change_mark(self, whose: OwnerFilter, most: int) -> ChangeMark:
+    async def change_mark(self, owner: OwnerFilter, most: int) -> ChangeMark:
         """A mark that changes with every event.
 
         It needs no index of when schedules changed: creating, pausing, resuming, moving or starting a schedule changes
@@ -175,7 +175,7 @@ class OverviewStore:
         """
         ended = select(func.max(occurrences.c.ended_us)).where(occurrences.c.ended_us.is_not(None))
         newest = select(ended.scalar_subquery(), select(func.max(schedules.c.id)).scalar_subquery())
-        line = select(schedules.c.fire_us, schedules.c.id).where(*_waits_for_its_time(whose))
+        line = select(schedules.c.fire_us, schedules.c.id).where(*_waits_for_its_time(owner))
         line = line.order_by(schedules.c.fire_us, schedules.c.id).limit(most)
 
         def work(connection: Connection) -> ChangeMark:
@@ -186,15 +186,15 @@ class OverviewStore:
 
     async def zones(self, ids: Collection[int]) -> Mapping[int, str]:
         """The zones of schedules, by their numbers."""
-        wanted = select(schedules.c.id, schedules.c.zone).where(schedules.c.id.in_(ids))
-        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
+        query = select(schedules.c.id, schedules.c.zone).where(schedules.c.id.in_(ids))
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
         return {row.id: row.zone for row in rows}
 
-    async def run_references(self, whose: OwnerFilter, ids: Collection[str]) -> Mapping[str, RunReference]:
+    async def run_references(self, owner: OwnerFilter, ids: Collection[str]) -> Mapping[str, RunReference]:
         """The runs among these ids."""
         columns = (occurrences.c.id, occurrences.c.schedule_id, occurrences.c.agent_id)
-        wanted = select(*columns).where(occurrences.c.id.in_(ids), *owned_by(occurrences, whose))
-        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
+        query = select(*columns).where(occurrences.c.id.in_(ids), *owned_by(occurrences, owner))
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
         return {row.id: RunReference(row.id, row.schedule_id, row.agent_id) for row in rows}
 
     async def turns_of(self, run: RunRecord, now_us: int, apart_us: int, limit: int) -> Sequence[str]:
@@ -204,18 +204,18 @@ class OverviewStore:
             return []
         since, until = from_us(min(begun) - apart_us), from_us((run.ended_us or now_us) + apart_us)
         meanwhile = (turns.c.agent_id == run.agent_id, turns.c.started_at.between(since, until))
-        wanted = select(turns.c.id).where(*meanwhile, turns.c.otid == run.id)
-        wanted = wanted.order_by(turns.c.started_at.desc(), turns.c.id.desc()).limit(limit)
-        return await self._database.read(lambda connection: connection.execute(wanted).scalars().all())
+        query = select(turns.c.id).where(*meanwhile, turns.c.otid == run.id)
+        query = query.order_by(turns.c.started_at.desc(), turns.c.id.desc()).limit(limit)
+        return await self._database.read(lambda connection: connection.execute(query).scalars().all())
 
-    async def _read(self, wanted: Select[tuple[object, ...]]) -> Sequence[Schedule]:
-        rows = await self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+    async def _read(self, query: Select[tuple[object, ...]]) -> Sequence[Schedule]:
+        rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
         return [schedule_of(row) for row in rows]
 
 
-def _waits_for_its_time(whose: OwnerFilter) -> list[ColumnElement[bool] | TextClause]:
+def _waits_for_its_time(owner: OwnerFilter) -> list[ColumnElement[bool] | TextClause]:
     """The conditions for schedules that wait for their time; for one agent, by the index of its two queues."""
-    found: list[ColumnElement[bool] | TextClause] = [SCHEDULE_IS_WAITING, *owned_by(schedules, whose)]
-    if whose.agent_id is not None:
-        found.append(schedules.c.lane.in_([queue_of(whose.agent_id, one) for one in (Overlap.QUEUE, Overlap.ALLOW)]))
+    found: list[ColumnElement[bool] | TextClause] = [SCHEDULE_IS_WAITING, *owned_by(schedules, owner)]
+    if owner.agent_id is not None:
+        found.append(schedules.c.lane.in_([queue_of(owner.agent_id, one) for one in (Overlap.QUEUE, Overlap.ALLOW)]))
     return found

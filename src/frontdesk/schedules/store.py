@@ -191,16 +191,16 @@ class ScheduleStore:
             row = (await connection.execute(SELECT_SCHEDULES.where(schedules.c.id == schedule_id))).mappings().first()
         return None if row is None else schedule_of(row)
 
-    async def list(self, wanted: ScheduleFilter) -> Sequence[Schedule]:
-        chosen = _apply_filter(SELECT_SCHEDULES, wanted).where(schedules.c.id > wanted.after)
+    async def list(self, filters: ScheduleFilter) -> Sequence[Schedule]:
+        chosen = _apply_filter(SELECT_SCHEDULES, filters).where(schedules.c.id > filters.after)
         async with self._database.read_transaction() as connection:
-            rows = (await connection.execute(chosen.order_by(schedules.c.id).limit(wanted.limit))).mappings().all()
+            rows = (await connection.execute(chosen.order_by(schedules.c.id).limit(filters.limit))).mappings().all()
         return [schedule_of(row) for row in rows]
 
-    async def count(self, wanted: ScheduleFilter) -> int:
+    async def count(self, filters: ScheduleFilter) -> int:
         async with self._database.read_transaction() as connection:
             return (
-                await connection.execute(_apply_filter(select(func.count()).select_from(schedules), wanted))
+                await connection.execute(_apply_filter(select(func.count()).select_from(schedules), filters))
             ).scalar_one()
 
     async def count_active(self, agent_id: str) -> int:
@@ -345,9 +345,9 @@ class ScheduleStore:
         """When each of these agents is prompted next; agents without a schedule are missing."""
         soonest = select(func.min(schedules.c.fire_us)).where(schedules.c.lane == lanes.c.name, SCHEDULE_IS_WAITING)
         names = {lane: agent for agent in agents for lane in _queues_of(agent)}
-        wanted = select(lanes.c.name, soonest.scalar_subquery().label("us")).where(lanes.c.name.in_(names))
+        query = select(lanes.c.name, soonest.scalar_subquery().label("us")).where(lanes.c.name.in_(names))
         async with self._database.read_transaction() as connection:
-            rows = [(names[row.name], row.us) for row in await connection.execute(wanted) if row.us is not None]
+            rows = [(names[row.name], row.us) for row in await connection.execute(query) if row.us is not None]
         return {agent: min(us for name, us in rows if name == agent) for agent, _ in rows}
 
     async def upcoming(self, agent_id: str, limit: int) -> Sequence[Schedule]:
@@ -371,11 +371,11 @@ class ScheduleStore:
         return schedule_of(row)
 
 
-def _apply_filter(statement: Select[Any], wanted: ScheduleFilter) -> Select[Any]:
-    chosen = statement.where(*owned_by(schedules, wanted.whose))
-    if wanted.states:
-        chosen = chosen.where(schedules.c.state.in_(wanted.states))
-    return chosen if wanted.made_by is None else chosen.where(schedules.c.made_by == wanted.made_by)
+def _apply_filter(statement: Select[Any], filters: ScheduleFilter) -> Select[Any]:
+    chosen = statement.where(*owned_by(schedules, filters.whose))
+    if filters.states:
+        chosen = chosen.where(schedules.c.state.in_(filters.states))
+    return chosen if filters.made_by is None else chosen.where(schedules.c.made_by == filters.made_by)
 
 
 def _new_schedule_columns(intended_us: int, now_us: int) -> dict[str, Any]:

@@ -251,15 +251,15 @@ class Worker:
         finally:
             self._started_us = None
 
-    async def deliver_due(self, whose: OwnerFilter | None = None) -> Sequence[SettledRun]:
+    async def deliver_due(self, owner: OwnerFilter | None = None) -> Sequence[SettledRun]:
         """Deliver what is due now, for these owners or for all, and return how each attempt ended."""
         done: list[SettledRun] = []
         async with self._session() as session:
-            due_by_us = (await self._step(session, self._concurrency, whose)).now_us
+            due_by_us = (await self._step(session, self._concurrency, owner)).now_us
             while session.running or session.ended:
                 await session.wait(self._timeout_s)
                 places = self._concurrency - len(session.running)
-                done += (await self._step(session, places, whose, due_by_us)).recorded
+                done += (await self._step(session, places, owner, due_by_us)).recorded
         return done
 
     def status(self) -> WorkerStatus:
@@ -297,14 +297,14 @@ class Worker:
         return 0.0 if step.claimed or step.recorded else LOCKED_PAUSE_S
 
     async def _step(
-        self, session: WorkSession, places: int, whose: OwnerFilter | None = None, due_by_us: int | None = None
+        self, session: WorkSession, places: int, owner: OwnerFilter | None = None, due_by_us: int | None = None
     ) -> StepResult:
         """Settle the runs that have ended, claim new ones and start them.
 
         A transaction is not cancelled midway, because its outcome would be unknown.
         """
         await self._recover()
-        request = ClaimRequest(places, self._dead, self._watch.is_abandoned, whose or OwnerFilter(), due_by_us)
+        request = ClaimRequest(places, self._dead, self._watch.is_abandoned, owner or OwnerFilter(), due_by_us)
         ended = list(session.ended)
         if self._store.should_split(len(ended), request):
             step = await self._settle_while_claiming(session, ended, request)

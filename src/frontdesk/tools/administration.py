@@ -75,7 +75,7 @@ def _sum_up_tool(agent_id: str | None, tool: str, calls: Sequence[ToolCallRecord
 
 
 async def add_answering_server(
-    catalogue: Catalogue, spec: ServerSpec, told: ReportStep = ignore_step, *, force: bool = False
+    catalogue: Catalogue, spec: ServerSpec, step: ReportStep = ignore_step, *, force: bool = False
 ) -> CrawlStep:
     """Add the server and ask it for its tools.
 
@@ -84,7 +84,7 @@ async def add_answering_server(
     before = next((state.spec for state in catalogue.servers() if state.name == spec.name), None)
     if not force and before is not None and before.origin is ServerOrigin.ADDED and not _is_same_server(before, spec):
         raise Conflict(f"The tool server '{spec.name}' is already at {before.place}; add it with force to replace it")
-    end = await catalogue.add(spec, told)
+    end = await catalogue.add(spec, step)
     if end.stage is not CrawlStage.FAILED or force:
         return end
     if before is not None and before.origin is ServerOrigin.ADDED:
@@ -114,22 +114,22 @@ class ToolAdministration:
     journal: Journal
 
     async def add_server(
-        self, caller: Caller, spec: ServerSpec, told: ReportStep = ignore_step, *, force: bool = False
+        self, caller: Caller, spec: ServerSpec, step: ReportStep = ignore_step, *, force: bool = False
     ) -> CrawlStep:
         """Add a server and ask it for its tools. With `force`, it is kept even if it does not answer."""
         rights.require_local_or_granted(caller, rights.TOOLS_ADMIN)
-        return await add_answering_server(self.catalogue, spec, told, force=force)
+        return await add_answering_server(self.catalogue, spec, step, force=force)
 
     async def remove_server(self, caller: Caller, name: str) -> None:
         rights.require_local_or_granted(caller, rights.TOOLS_ADMIN)
         await self.catalogue.remove(name)
 
     async def refresh(
-        self, caller: Caller, names: Sequence[str] | None = None, told: ReportStep = ignore_step
+        self, caller: Caller, names: Sequence[str] | None = None, step: ReportStep = ignore_step
     ) -> Sequence[CrawlStep]:
         """Ask these servers for their tools now, or all servers."""
         rights.require_local_or_granted(caller, rights.TOOLS_ADMIN)
-        return await self.catalogue.refresh(names, told)
+        return await self.catalogue.refresh(names, step)
 
     async def review(self, caller: Caller, tool_id: str, *, accept: bool) -> CatalogueTool:
         """Accept the change of a tool, or keep the approved version."""

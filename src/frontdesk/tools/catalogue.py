@@ -142,8 +142,8 @@ class Catalogue:
         exact = [tool for tool in found if tool.id == name or tool.name != name]
         return exact if foreign else found
 
-    async def page(self, wanted: ToolFilter) -> Sequence[CatalogueTool]:
-        return await self._tools.page(wanted)
+    async def page(self, filters: ToolFilter) -> Sequence[CatalogueTool]:
+        return await self._tools.page(filters)
 
     async def other_version(self, tool_id: str) -> Mapping[str, Any] | None:
         """The version of a changed tool that is not in use: the new one if the tool is held, else the old one."""
@@ -168,10 +168,10 @@ class Catalogue:
             self._meaning.trouble or self._registry.trouble,
         )
 
-    async def add(self, spec: ServerSpec, told: ReportStep = ignore_step) -> CrawlStep:
+    async def add(self, spec: ServerSpec, step: ReportStep = ignore_step) -> CrawlStep:
         """Add a server and ask it for its tools."""
         await self._registry.add(spec)
-        [end] = await self.refresh([spec.name], told)
+        [end] = await self.refresh([spec.name], step)
         return end
 
     async def remove(self, name: str) -> None:
@@ -179,12 +179,12 @@ class Catalogue:
         await self._registry.remove(name, datetime.now(UTC))
         await self._catch_up()
 
-    async def refresh(self, names: Sequence[str] | None = None, told: ReportStep = ignore_step) -> Sequence[CrawlStep]:
+    async def refresh(self, names: Sequence[str] | None = None, step: ReportStep = ignore_step) -> Sequence[CrawlStep]:
         """Ask these servers now, or all of them. Returns the result of each."""
         await self._registry.load()
         wanted = [self._registry.spec(name).name for name in (self._registry.states if names is None else names)]
         now = datetime.now(UTC)
-        return await self._crawl(wanted, lambda _server: now, told)
+        return await self._crawl(wanted, lambda _server: now, step)
 
     async def check_servers(self) -> Sequence[str]:
         """The current problems. Asks each server for its tools, but stores nothing."""

@@ -86,8 +86,8 @@ class ServerStore:
         """Remove servers and their tools. Returns whether there were any."""
         async with self._database.transaction() as connection:
             revision = await increase_counter(connection, CATALOGUE_COUNTER)
-            theirs = update(tools).where(tools.c.server.in_(names), tools.c.gone.is_(False))
-            await connection.execute(theirs.values(gone=True, changed_at=now, revision=revision))
+            statement = update(tools).where(tools.c.server.in_(names), tools.c.gone.is_(False))
+            await connection.execute(statement.values(gone=True, changed_at=now, revision=revision))
             done = await connection.execute(delete(tool_servers).where(tool_servers.c.name.in_(names)))
             return done.rowcount > 0
 
@@ -262,7 +262,7 @@ class ToolStore:
     async def changed_since(self, revision: int, after: str, limit: int, model: str | None) -> Sequence[IndexedTool]:
         """The next tools that changed after tool `after` of this revision, in the order of their changes."""
         this_model = and_(tool_vectors.c.digest == tools.c.digest, tool_vectors.c.model == (model or ""))
-        wanted = (
+        query = (
             select(*(tools.c[name] for name in INDEXED_COLUMNS), tools.c.gone, tools.c.standing, tool_vectors.c.vector)
             .outerjoin(tool_vectors, this_model)
             .where(tuple_(tools.c.revision, tools.c.id) > (revision, after))
@@ -270,16 +270,16 @@ class ToolStore:
             .limit(limit)
         )
         async with self._database.read_transaction() as connection:
-            return [_indexed_tool(row) for row in (await connection.execute(wanted)).mappings()]
+            return [_indexed_tool(row) for row in (await connection.execute(query)).mappings()]
 
     async def texts(self, ids: Sequence[str]) -> Sequence[IndexedTool]:
         """The texts of tools for the index."""
-        wanted = select(
+        query = select(
             *(tools.c[name] for name in INDEXED_COLUMNS), tools.c.gone, tools.c.standing, null().label("vector")
         )
         async with self._database.read_transaction() as connection:
             return [
-                _indexed_tool(row) for row in (await connection.execute(wanted.where(tools.c.id.in_(ids)))).mappings()
+                _indexed_tool(row) for row in (await connection.execute(query.where(tools.c.id.in_(ids)))).mappings()
             ]
 
     async def many(self, ids: Sequence[str]) -> Mapping[str, CatalogueTool]:
@@ -304,9 +304,12 @@ class ToolStore:
                 return [_catalogue_tool(row) for row in exact if not row["gone"]]
         return [_catalogue_tool(row) for row in rows if not row["gone"]]
 
-    async def page(self, wanted: ToolFilter) -> Sequence[CatalogueTool]:
+    async def page(self, filters: ToolFilter) -> Sequence[CatalogueTool]:
         chosen = (
-            _apply_filter(SELECT_TOOL, wanted).where(tools.c.id > wanted.after).order_by(tools.c.id).limit(wanted.limit)
+            _apply_filter(SELECT_TOOL, filters)
+            .where(tools.c.id > filters.after)
+            .order_by(tools.c.id)
+            .limit(filters.limit)
         )
         async with self._database.read_transaction() as connection:
             return [_catalogue_tool(row) for row in (await connection.execute(chosen)).mappings()]
@@ -381,8 +384,8 @@ class ToolStore:
 
 
 async def _read_known(connection: Transaction, server: str) -> Mapping[str, KnownTool]:
-    wanted = select(*(tools.c[name] for name in KNOWN_COLUMNS)).where(tools.c.server == server)
-    rows = (await connection.execute(wanted)).all()
+    query = select(*(tools.c[name] for name in KNOWN_COLUMNS)).where(tools.c.server == server)
+    rows = (await connection.execute(query)).all()
 
     def known() -> Mapping[str, KnownTool]:
         return {row.name: versions.known_from_row(dict(zip(KNOWN_COLUMNS, row, strict=True))) for row in rows}
@@ -424,13 +427,13 @@ async def _write_versions(
     await connection.execute(update(tools).where(tools.c.id == bindparam("the_id")), values)
 
 
-def _apply_filter(statement: Select[Any], wanted: ToolFilter) -> Select[Any]:
+def _apply_filter(statement: Select[Any], filters: ToolFilter) -> Select[Any]:
     chosen = statement.where(tools.c.gone.is_(False))
     for column in ("server", "kind", "standing"):
-        value = getattr(wanted, column)
+        value = getattr(filters, column)
         if value is not None:
             chosen = chosen.where(tools.c[column] == value)
-    return chosen.where(tools.c.change != "") if wanted.changed else chosen
+    return chosen.where(tools.c.change != "") if filters.changed else chosen
 
 
 def _indexed_tool(row: RowMapping) -> IndexedTool:

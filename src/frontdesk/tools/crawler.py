@@ -69,26 +69,26 @@ class Crawl:
     seconds: float = CRAWL_SECONDS
     at_once: int = SERVERS_AT_ONCE
 
-    async def run(self, servers: Sequence[str], told: ReportStep = ignore_step) -> Sequence[CrawlStep]:
+    async def run(self, servers: Sequence[str], step: ReportStep = ignore_step) -> Sequence[CrawlStep]:
         """Ask servers in this order. Returns the result of each, in the same order."""
         limiter = anyio.CapacityLimiter(self.at_once)
         ends: list[CrawlStep] = []
 
         async def one(server: str) -> None:
             async with limiter:
-                ends.append(await self._one(server, told))
-            told(ends[-1])
+                ends.append(await self._one(server, step))
+            step(ends[-1])
 
         async with anyio.create_task_group() as crawling:
             for server in servers:
                 crawling.start_soon(one, server)
         return ends
 
-    async def _one(self, server: str, told: ReportStep) -> CrawlStep:
+    async def _one(self, server: str, step: ReportStep) -> CrawlStep:
         try:
             if not await self.claim(server):
                 return CrawlStep(server, CrawlStage.LEFT, message="another replica asks it, or did a moment ago")
-            told(CrawlStep(server, CrawlStage.STARTED))
+            step(CrawlStep(server, CrawlStage.STARTED))
             with anyio.fail_after(self.seconds):
                 found = await self.ask(server)
             return CrawlStep(server, CrawlStage.LISTED, len(found.tools), await self.take(server, found))
@@ -112,9 +112,9 @@ class Crawl:
         return CrawlStep(server, CrawlStage.FAILED, message=reason)
 
 
-def _one_line(told: str) -> str:
+def _one_line(text: str) -> str:
     """A server's text on one line, without characters that a terminal would interpret."""
-    return " ".join(remove_hidden_characters(told).split())[:LONGEST_REASON]
+    return " ".join(remove_hidden_characters(text).split())[:LONGEST_REASON]
 
 
 ListHostTools = Callable[[], Awaitable[Sequence[HeldTool]]]

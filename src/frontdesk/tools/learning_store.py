@@ -108,9 +108,9 @@ class LearningStore:
     async def search_for(self, caller: str, tool_id: str, since: datetime) -> PastSearch | None:
         """The newest search of this caller that offered the tool."""
         theirs = (tool_searches.c.caller == caller, tool_searches.c.at >= since, tool_searches.c.model == self._model)
-        wanted = select(tool_searches).where(*theirs).order_by(tool_searches.c.at.desc()).limit(SEARCHES_READ)
+        query = select(tool_searches).where(*theirs).order_by(tool_searches.c.at.desc()).limit(SEARCHES_READ)
         async with self._database.read_transaction() as connection:
-            rows = (await connection.execute(wanted)).mappings().all()
+            rows = (await connection.execute(query)).mappings().all()
         return next((found for row in rows if tool_id in (found := _search_from_row(row)).offered), None)
 
     async def record(self, tenant: str, use: LearnedUse) -> None:
@@ -144,9 +144,9 @@ class LearningStore:
     async def since(self, tenant: str, revision: int) -> Sequence[LearnedUse]:
         """The newest uses that were added or changed after this revision."""
         theirs = (tool_uses.c.tenant == tenant, tool_uses.c.revision > revision, tool_uses.c.model == self._model)
-        wanted = select(tool_uses).where(*theirs).order_by(tool_uses.c.revision.desc()).limit(PER_TENANT)
+        query = select(tool_uses).where(*theirs).order_by(tool_uses.c.revision.desc()).limit(PER_TENANT)
         async with self._database.read_transaction() as connection:
-            rows = (await connection.execute(wanted)).mappings()
+            rows = (await connection.execute(query)).mappings()
             return [_use_from_row(row) for row in rows]
 
     async def forget(self, tenant: str) -> None:

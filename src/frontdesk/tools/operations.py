@@ -75,16 +75,16 @@ def _describe_arguments(tool: CatalogueTool) -> str:
     return f"Arguments: {', '.join(named[:PARAMETERS_SHOWN])}{more}" if named else "Arguments: none"
 
 
-def _describe_nothing(found: ToolSearchResults, servers: Sequence[str], min_score: float | None) -> str:
-    if not found.searched:
+def _describe_nothing(results: ToolSearchResults, servers: Sequence[str], min_score: float | None) -> str:
+    if not results.searched:
         return NO_TOOLS_YET
-    best = "" if found.best is None else f" The best one scores {found.best:.0f} of 100"
+    best = "" if results.best is None else f" The best one scores {results.best:.0f} of 100"
     if best:
         best += f", below the {min_score:.0f} that you asked for." if min_score is not None else "."
     more = f" and {len(servers) - SERVERS_SHOWN} more" if len(servers) > SERVERS_SHOWN else ""
     named = f" The servers there are: {', '.join(servers[:SERVERS_SHOWN])}{more}." if servers else ""
     return (
-        f"Nothing relevant: none of {_count_noun(found.searched, 'tool')} fits.{best}{named} "
+        f"Nothing relevant: none of {_count_noun(results.searched, 'tool')} fits.{best}{named} "
         "Say it in other words, name the tool, or lower min_score; or go on without a tool."
     )
 
@@ -138,18 +138,18 @@ FIND_TOOLS_DESCRIPTION = (
 CALL_TOOL_DESCRIPTION = "Call any tool of the catalogue by the name or id that find_tools gave, without attaching it."
 
 
-def parse_arguments(given: object) -> Mapping[str, Any]:
+def parse_arguments(value: object) -> Mapping[str, Any]:
     """The arguments of `call_tool`: an object, or JSON text of an object, which many models send."""
-    if given is None:
+    if value is None:
         return {}
-    if isinstance(given, str):
+    if isinstance(value, str):
         try:
-            given = json.loads(given) if given.strip() else {}
+            value = json.loads(value) if value.strip() else {}
         except (ValueError, RecursionError) as error:
             raise Invalid(f"`arguments` must be a JSON object, and is text that is no JSON: {error}") from error
-    if not isinstance(given, Mapping):
+    if not isinstance(value, Mapping):
         raise Invalid('`arguments` must be a JSON object: {"argument": value, …}')
-    return cast("Mapping[str, Any]", given)
+    return cast("Mapping[str, Any]", value)
 
 
 class FindToolsArguments(ToolInput):
@@ -189,18 +189,18 @@ class BuiltinTools:
         if tools is None or not len(tools.catalogue.index):
             return ()
 
-        async def find(given: FindToolsArguments) -> ToolOutcome:
+        async def find(arguments: FindToolsArguments) -> ToolOutcome:
             result = await tools.find(
-                caller, FindToolsQuery(given.query, given.keep_tools, given.limit, given.min_score)
+                caller, FindToolsQuery(arguments.query, arguments.keep_tools, arguments.limit, arguments.min_score)
             )
-            return ToolOutcome(describe_found_tools(result, min_score=given.min_score, at_once=True))
+            return ToolOutcome(describe_found_tools(result, min_score=arguments.min_score, at_once=True))
 
-        async def call(given: CallToolArguments) -> ToolOutcome:
-            result = await tools.dispatcher.call(caller, given.name, given.arguments, token=token)
+        async def call(arguments: CallToolArguments) -> ToolOutcome:
+            result = await tools.dispatcher.call(caller, arguments.name, arguments.arguments, token=token)
             return ToolOutcome(result.text, ok=result.ok)
 
-        async def only_reads(given: Mapping[str, Any]) -> bool:
-            name = given.get("name")
+        async def only_reads(arguments: Mapping[str, Any]) -> bool:
+            name = arguments.get("name")
             return isinstance(name, str) and await tools.dispatcher.reads_only(name)
 
         return [

@@ -203,8 +203,8 @@ def _oauth_config(spec: ServerSpec, known: Callable[[str], str]) -> OAuthConfig 
 def resolve_variables(text: str, environ: Mapping[str, str], server: str) -> str:
     """The text with each `${VAR}` replaced by the value of the environment variable."""
 
-    def value(found: re.Match[str]) -> str:
-        name, default = found[1], found[2]
+    def value(match: re.Match[str]) -> str:
+        name, default = match[1], match[2]
         said = environ.get(name) or default
         if said is None:
             raise ConfigurationError(f"Tool server '{server}' wants the environment variable {name}, which is not set")
@@ -294,9 +294,9 @@ LONGEST_BEFORE_DIGEST = LONGEST_SERVER_NAME - NAME_DIGEST_LENGTH - 1
 NAME_WITH_DIGEST = re.compile(rf"-[0-9a-f]{{{NAME_DIGEST_LENGTH}}}$")
 
 
-def server_name(said: str) -> str:
+def server_name(text: str) -> str:
     """A name that ids and models accept: `mcp_Mail Tools` becomes `mcp-Mail-Tools`."""
-    return re.sub(r"[^A-Za-z0-9]+", "-", said).strip("-")[:LONGEST_SERVER_NAME].strip("-")
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:LONGEST_SERVER_NAME].strip("-")
 
 
 def distinct_server_names(said: Sequence[tuple[str, str]]) -> Sequence[str]:

@@ -78,16 +78,16 @@ class ToolService:
         rights.require_scope(caller, rights.TOOLS_READ)
         return await self.finder.find_tools(caller, await self.allowed.permitted_tools(caller), search)
 
-    async def find(self, caller: Caller, wanted: FindToolsQuery) -> FindToolsResult:
+    async def find(self, caller: Caller, query: FindToolsQuery) -> FindToolsResult:
         """Search, and attach the found tools to the agent."""
         rights.require_scope(caller, rights.TOOLS_ATTACH)
         permitted = await self.allowed.permitted_tools(caller)
-        search = SearchTools(wanted.query, wanted.limit, wanted.min_score, wanted.servers)
+        search = SearchTools(query.query, query.limit, query.min_score, query.servers)
         found = await self.finder.find_tools(caller, permitted, search)
-        selection, note = await self._select(caller, found, wanted)
+        selection, note = await self._select(caller, found, query)
         for tool_id in {choice.id for choice in selection.kept if choice.id and choice.reason == KeepReason.NAMED}:
             self.usage.note(caller, tool_id, KEPT_BY_NAME_WEIGHT)
-        follow_up = wanted.follow_up and bool(selection.attached) and not wanted.dry_run
+        follow_up = query.follow_up and bool(selection.attached) and not query.dry_run
         if follow_up:
             names = ", ".join(choice.name for choice in selection.attached)
             self.tasks.start_soon(run_follow_up, self.host, self.journal, caller, FOLLOW_UP_MESSAGE.format(names=names))
@@ -96,7 +96,7 @@ class ToolService:
         return FindToolsResult(found, selection, note, follow_up, servers)
 
     async def _select(
-        self, caller: Caller, found: ToolSearchResults, wanted: FindToolsQuery
+        self, caller: Caller, results: ToolSearchResults, query: FindToolsQuery
     ) -> tuple[SelectionResult, str]:
         """Change the agent's tools. Returns the result, and a note if there is no such agent."""
         if caller.agent_id is None:
@@ -104,12 +104,12 @@ class ToolService:
         else:
             try:
                 return await self.selector.select(
-                    caller.agent_id, found.findings, wanted.keep, wanted.min_score, dry_run=wanted.dry_run
+                    caller.agent_id, results.findings, query.keep, query.min_score, dry_run=query.dry_run
                 ), ""
             except NotFound:
                 why = f"Agent '{caller.agent_id}' is not one of the agent host's"
-        note = f"{why}, so nothing was attached; use call_tool" if found.findings else ""
-        return SelectionResult(dry_run=wanted.dry_run), note
+        note = f"{why}, so nothing was attached; use call_tool" if results.findings else ""
+        return SelectionResult(dry_run=query.dry_run), note
 
     async def prune(
         self,
@@ -182,17 +182,17 @@ class SearchExplanation:
     verdict: str
 
 
-async def list_permitted_tools(tools: ToolService, caller: Caller, wanted: ToolFilter) -> ToolPage:
+async def list_permitted_tools(tools: ToolService, caller: Caller, filters: ToolFilter) -> ToolPage:
     """A page of the tools that the caller may use. Every page but the last is full."""
     rights.require_scope(caller, rights.TOOLS_READ)
     permitted = await tools.allowed.permitted_tools(caller)
     found: list[CatalogueTool] = []
-    after, at_once = wanted.after, max(wanted.limit + 1, ROWS_READ)
-    while rows := await tools.catalogue.page(replace(wanted, after=after, limit=at_once)):
+    after, at_once = filters.after, max(filters.limit + 1, ROWS_READ)
+    while rows := await tools.catalogue.page(replace(filters, after=after, limit=at_once)):
         after = rows[-1].id
         found += [tool for tool in rows if permitted.allows(tool.id)]
-        if len(found) > wanted.limit:
-            return ToolPage(found[: wanted.limit], found[wanted.limit - 1].id)
+        if len(found) > filters.limit:
+            return ToolPage(found[: filters.limit], found[filters.limit - 1].id)
         if len(rows) < at_once:
             break
     return ToolPage(found)

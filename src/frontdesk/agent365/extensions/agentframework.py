@@ -47,18 +47,18 @@ def require_ready(found: Sequence[ReachableServer]) -> None:
         raise McpConnectionsRequiredError(where, waiting[0].connectivity_status or "", names)
 
 
-def server_link(found: ReachableServer) -> ServerLink[MCPStreamableHTTPTool]:
+def server_link(server: ReachableServer) -> ServerLink[MCPStreamableHTTPTool]:
     """A server that is not connected yet, and the function that connects it."""
     # No redirects: the token is for this server only. `CALL_SECONDS` limits the wait between two events of a
     # connection.
     client = httpx2.AsyncClient(timeout=httpx2.Timeout(REQUEST_SECONDS, read=None))
     tool = MCPStreamableHTTPTool(
-        found.name,
-        found.url,
-        description=f"Tools of {found.name}",
+        server.name,
+        server.url,
+        description=f"Tools of {server.name}",
         request_timeout=CALL_SECONDS,
         http_client=client,
-        static_headers=found.headers,
+        static_headers=server.headers,
     )
 
     async def close() -> None:
@@ -80,7 +80,7 @@ def server_link(found: ReachableServer) -> ServerLink[MCPStreamableHTTPTool]:
         finally:
             await client.aclose()
 
-    return ServerLink(found.name, tool, connect, close_in_order)
+    return ServerLink(server.name, tool, connect, close_in_order)
 
 
 def connected_addresses(tools: Iterable[object]) -> set[str]:

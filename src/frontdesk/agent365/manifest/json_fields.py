@@ -192,9 +192,9 @@ def read_fields_in_any_case(
     return JsonFields(where, found)
 
 
-def warn_of_unknown_keys(found: JsonFields, known: Collection[str], notes: ProblemList) -> None:
+def warn_of_unknown_keys(fields: JsonFields, known: Collection[str], notes: ProblemList) -> None:
     """Warn of keys that are not read; keys that begin with $ are for editors."""
-    for key, said in found.values.items():
+    for key, said in fields.values.items():
         if key not in known and not key.startswith("$"):
             notes.warn(said.where, f"is not read by anybody{notes.did_you_mean(key, known) or '; leave it out'}")
 

@@ -258,85 +258,85 @@ def read_entry(value: object, where: str, folder: Path, notes: ProblemList) -> S
     return ServerEntry(where, server, mock.path if mock else None)
 
 
-def _read_names(found: JsonFields, notes: ProblemList) -> tuple[str, str] | None:
-    name, unique_name = found.text(NAME_KEY, notes), found.text(UNIQUE_NAME_KEY, notes)
+def _read_names(fields: JsonFields, notes: ProblemList) -> tuple[str, str] | None:
+    name, unique_name = fields.text(NAME_KEY, notes), fields.text(UNIQUE_NAME_KEY, notes)
     if name is None and unique_name is None:
-        notes.error(found.place_of(NAME_KEY), "is missing, and the server is left out; name the server")
+        notes.error(fields.place_of(NAME_KEY), "is missing, and the server is left out; name the server")
         return None
     if name is not None and unique_name is not None and not unique_name.strip():
-        notes.warn(found.place_of(UNIQUE_NAME_KEY), f"is blank, and {NAME_KEY} stands in for it; leave it out")
+        notes.warn(fields.place_of(UNIQUE_NAME_KEY), f"is blank, and {NAME_KEY} stands in for it; leave it out")
         unique_name = None
     if name is None:
         notes.warn(
-            found.where,
+            fields.where,
             f"has only {UNIQUE_NAME_KEY}; Microsoft's Python SDK 2.0.0 drops such a server: add {NAME_KEY}",
         )
     given = [(key, one) for key, one in ((NAME_KEY, name), (UNIQUE_NAME_KEY, unique_name)) if one is not None]
-    if False in [is_usable_name(one, found.place_of(key), notes) for key, one in given]:
+    if False in [is_usable_name(one, fields.place_of(key), notes) for key, one in given]:
         return None
     key, chosen = given[0]
-    check_name(chosen, found.place_of(key), notes)
+    check_name(chosen, fields.place_of(key), notes)
     if chosen != chosen.strip():
-        notes.warn(found.place_of(key), f"{quote_name(chosen)} begins or ends with a blank; write it without")
+        notes.warn(fields.place_of(key), f"{quote_name(chosen)} begins or ends with a blank; write it without")
     return chosen, unique_name or chosen
 
 
-def _read_url(found: JsonFields, notes: ProblemList) -> str | None:
-    url = found.text("url", notes)
+def _read_url(fields: JsonFields, notes: ProblemList) -> str | None:
+    url = fields.text("url", notes)
     if not url:
         return None
     wrong = address_problem(url)
     if wrong is not None:
-        notes.error(found.place_of("url"), wrong)
+        notes.error(fields.place_of("url"), wrong)
         return None
     if sends_token_in_clear(url):
-        notes.warn(found.place_of("url"), "sends the token over plain HTTP to another machine; use https")
+        notes.warn(fields.place_of("url"), "sends the token over plain HTTP to another machine; use https")
     return url
 
 
-def _read_audience(found: JsonFields, notes: ProblemList) -> str | None:
-    audience = (found.text("audience", notes) or "").strip()
+def _read_audience(fields: JsonFields, notes: ProblemList) -> str | None:
+    audience = (fields.text("audience", notes) or "").strip()
     wrong = audience_problem(audience) if audience else None
     if wrong is not None:
-        notes.warn(found.place_of("audience"), wrong)
+        notes.warn(fields.place_of("audience"), wrong)
     return None if audience.lower() in ("", DEFAULT_AUDIENCE) else audience
 
 
-def _read_scope(found: JsonFields, audience: str | None, notes: ProblemList) -> str | None:
-    scope = (found.text("scope", notes) or "").strip()
+def _read_scope(fields: JsonFields, audience: str | None, notes: ProblemList) -> str | None:
+    scope = (fields.text("scope", notes) or "").strip()
     if scope.lower() in ("", NO_SCOPE):
         return None
     wrong = scope_problem(scope, audience)
     if wrong is not None:
-        notes.warn(found.place_of("scope"), wrong)
+        notes.warn(fields.place_of("scope"), wrong)
     return scope
 
 
-def _check_connections(found: JsonFields, notes: ProblemList) -> None:
+def _check_connections(fields: JsonFields, notes: ProblemList) -> None:
     for key in LINK_KEYS:
-        link = found.text(key, notes)
+        link = fields.text(key, notes)
         if link and address_problem(link) is not None:
-            notes.warn(found.place_of(key), "is no address that anybody could open; write https://host/path")
-    status = found.text(STATUS_KEY, notes)
+            notes.warn(fields.place_of(key), "is no address that anybody could open; write https://host/path")
+    status = fields.text(STATUS_KEY, notes)
     if status is not None and status not in CONNECTIVITY_STATUSES:
         known = notes.did_you_mean(status, CONNECTIVITY_STATUSES) or f"; write {' or '.join(CONNECTIVITY_STATUSES)}"
-        notes.warn(found.place_of(STATUS_KEY), f"{quote_name(status)} is no state of a connection{known}")
-    elif status == CONNECTIVITY_STATUSES[1] and not found.get(LINK_KEYS[1]):
-        notes.warn(found.place_of(STATUS_KEY), f"is {status}, and nothing says where to connect; add {LINK_KEYS[1]}")
+        notes.warn(fields.place_of(STATUS_KEY), f"{quote_name(status)} is no state of a connection{known}")
+    elif status == CONNECTIVITY_STATUSES[1] and not fields.get(LINK_KEYS[1]):
+        notes.warn(fields.place_of(STATUS_KEY), f"is {status}, and nothing says where to connect; add {LINK_KEYS[1]}")
 
 
-def _find_mock(found: JsonFields, name: str, folder: Path, notes: ProblemList) -> MockFile | None:
-    named = found.text("mockFile", notes)
+def _find_mock(fields: JsonFields, name: str, folder: Path, notes: ProblemList) -> MockFile | None:
+    named = fields.text("mockFile", notes)
     if named is not None:
-        return read_named_mock(folder, named, found.place_of("mockFile"), notes)
+        return read_named_mock(folder, named, fields.place_of("mockFile"), notes)
     return read_default_mock(folder, name, notes)
 
 
-def _read_server_tools(found: JsonFields, mock: MockFile | None, notes: ProblemList) -> Sequence[DeclaredTool] | None:
-    listed = found.items("tools", notes)
+def _read_server_tools(fields: JsonFields, mock: MockFile | None, notes: ProblemList) -> Sequence[DeclaredTool] | None:
+    listed = fields.items("tools", notes)
     if listed is None and mock is None:
         return None
-    declared = read_raw_tools(listed or (), found.place_of("tools"), notes)
+    declared = read_raw_tools(listed or (), fields.place_of("tools"), notes)
     return read_tools(declared, mock.tools if mock else {}, notes)
 
 

@@ -81,12 +81,12 @@ class DraftValidator(Protocol):
     def check_schema(self, schema: object, format_checker: object) -> None: ...
 
 
-def read_input_schema(found: JsonFields, notes: ProblemList) -> Mapping[str, Any]:
+def read_input_schema(fields: JsonFields, notes: ProblemList) -> Mapping[str, Any]:
     """The schema that a tool declares; one that accepts anything where the declared schema is not valid."""
-    schema = found.object("inputSchema", notes)
+    schema = fields.object("inputSchema", notes)
     if schema is None:
         return ANY_OBJECT_SCHEMA
-    where = found.place_of("inputSchema")
+    where = fields.place_of("inputSchema")
     wrong = _schema_problem(schema)
     if wrong is not None:
         notes.error(where, f"{wrong}; until then the tool takes anything")
@@ -145,21 +145,21 @@ class PlacedAnswer:
     answer: MockAnswer
 
 
-def read_answers(found: JsonFields, schema: Mapping[str, Any], notes: ProblemList) -> tuple[PlacedAnswer, ...]:
+def read_answers(fields: JsonFields, schema: Mapping[str, Any], notes: ProblemList) -> tuple[PlacedAnswer, ...]:
     """The answers for a state first, in their order, then the answer for all other states."""
-    template = found.text("responseTemplate", notes)
+    template = fields.text("responseTemplate", notes)
     if template is not None:
-        _check_template(template, schema, found.place_of("responseTemplate"), notes)
+        _check_template(template, schema, fields.place_of("responseTemplate"), notes)
     read: list[PlacedAnswer] = []
-    for number, value in enumerate(found.items("states", notes) or ()):
-        where = f"{found.place_of('states')}[{number}]"
+    for number, value in enumerate(fields.items("states", notes) or ()):
+        where = f"{fields.place_of('states')}[{number}]"
         if isinstance(value, dict):
             state = read_fields_in_any_case(cast("dict[str, object]", value), where, ANSWER_KEYS, notes)
             read.append(PlacedAnswer(where, _read_answer(state, template, schema, notes)))
         else:
             notes.error(where, f'must be an object like {{"in": "draft"}}, not {describe_type(value)}, and is left out')
     _check_order(read, notes)
-    rest = () if template is None else (PlacedAnswer(found.place_of("responseTemplate"), MockAnswer(template)),)
+    rest = () if template is None else (PlacedAnswer(fields.place_of("responseTemplate"), MockAnswer(template)),)
     return (*read, *rest)
 
 
@@ -195,22 +195,24 @@ def _reachable_states(given: Sequence[MockAnswer]) -> set[str]:
     return reached
 
 
-def _read_answer(found: JsonFields, otherwise: str | None, schema: Mapping[str, Any], notes: ProblemList) -> MockAnswer:
-    warn_of_unknown_keys(found, ANSWER_KEYS, notes)
-    template = found.text("responseTemplate", notes)
+def _read_answer(
+    fields: JsonFields, otherwise: str | None, schema: Mapping[str, Any], notes: ProblemList
+) -> MockAnswer:
+    warn_of_unknown_keys(fields, ANSWER_KEYS, notes)
+    template = fields.text("responseTemplate", notes)
     if template is not None:
-        _check_template(template, schema, found.place_of("responseTemplate"), notes)
+        _check_template(template, schema, fields.place_of("responseTemplate"), notes)
     elif otherwise is None:
-        notes.warn(found.where, "has no responseTemplate, so that its answer is empty; say what it is")
+        notes.warn(fields.where, "has no responseTemplate, so that its answer is empty; say what it is")
     said = otherwise or "" if template is None else template
-    failed = found.flag("isError", notes) or False
-    return MockAnswer(said, _read_state(found, "in", notes), _read_state(found, "next", notes), failed)
+    failed = fields.flag("isError", notes) or False
+    return MockAnswer(said, _read_state(fields, "in", notes), _read_state(fields, "next", notes), failed)
 
 
-def _read_state(found: JsonFields, key: str, notes: ProblemList) -> str | None:
-    state = found.text(key, notes)
+def _read_state(fields: JsonFields, key: str, notes: ProblemList) -> str | None:
+    state = fields.text(key, notes)
     if state is not None and not state.strip():
-        notes.error(found.place_of(key), "is blank, and left out; name a state")
+        notes.error(fields.place_of(key), "is blank, and left out; name a state")
         return None
     return state
 

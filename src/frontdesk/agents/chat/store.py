@@ -45,14 +45,14 @@ class ChatSessionStore:
 
     async def of_user(self, user_id: str, now: datetime, limit: int) -> Sequence[ChatSession]:
         """A person's open sessions, the newest first."""
-        wanted = (
+        query = (
             select(chat_sessions)
             .where(chat_sessions.c.user_id == user_id, chat_sessions.c.expires_at > now)
             .order_by(chat_sessions.c.created_at.desc(), chat_sessions.c.id)
             .limit(limit)
         )
         async with self._database.read_transaction() as connection:
-            return [_session(row) for row in (await connection.execute(wanted)).all()]
+            return [_session(row) for row in (await connection.execute(query)).all()]
 
     async def is_a_persons(self, agent_id: str, conversation_id: str) -> bool:
         """Whether a chat session uses this conversation of the agent."""
@@ -163,18 +163,18 @@ class ReplyStore:
 
     async def replies(self, sessions: Collection[str]) -> Sequence[ReplyRecord]:
         columns = [chat_replies.c[name] for name in ReplyRecord.__slots__ if name != "seen_at"]
-        found = select(*columns, DATABASE_TIME).where(chat_replies.c.session_id.in_(sessions))
+        query = select(*columns, DATABASE_TIME).where(chat_replies.c.session_id.in_(sessions))
         async with self._database.read_transaction() as connection:
-            rows = (await connection.execute(found)).all()
+            rows = (await connection.execute(query)).all()
         return [ReplyRecord(*row) for row in rows]
 
     async def words(self, wanted: Mapping[str, int]) -> Sequence[ReplyBatch]:
         """The events of replies in order, each from a number on."""
         which = [and_(chat_words.c.message_id == one, chat_words.c.number >= number) for one, number in wanted.items()]
-        found = select(chat_words).where(or_(*which)).order_by(chat_words.c.message_id, chat_words.c.number)
+        query = select(chat_words).where(or_(*which)).order_by(chat_words.c.message_id, chat_words.c.number)
         async with self._database.read_transaction() as connection:
             return [
-                ReplyBatch(row.message_id, row.number, row.payload) for row in (await connection.execute(found)).all()
+                ReplyBatch(row.message_id, row.number, row.payload) for row in (await connection.execute(query)).all()
             ]
 
     async def touch(self, ids: Collection[str]) -> Collection[str]:

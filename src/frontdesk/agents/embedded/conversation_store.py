@@ -80,14 +80,14 @@ class ConversationStore:
         theirs = [conversations.c.agent_id == agent_id]
         if user_id is not EVERYONE:
             theirs.append(conversations.c.user_id.is_not_distinct_from(user_id))
-        wanted = (
+        query = (
             select(conversations)
             .where(*theirs)
             .order_by(conversations.c.created_at.desc(), conversations.c.id)
             .limit(limit)
         )
         async with self._database.read_transaction() as connection:
-            rows = (await connection.execute(wanted)).all()
+            rows = (await connection.execute(query)).all()
         return [Conversation(row.id, row.agent_id, row.created_at, row.title, row.user_id) for row in rows]
 
     async def require(self, agent_id: str, conversation_id: str, user_id: PersonFilter) -> None:
@@ -209,7 +209,7 @@ class ConversationStore:
 
     async def newest(self, conversation_id: str, limit: int) -> tuple[Sequence[StoredMessage], Sequence[PastTurn]]:
         """The newest messages in order, and the turns at the end of the conversation."""
-        wanted = (
+        query = (
             select(messages)
             .where(messages.c.conversation_id == conversation_id)
             .order_by(messages.c.id.desc())
@@ -222,7 +222,7 @@ class ConversationStore:
             .limit(limit)
         )
         async with self._database.read_transaction() as connection:
-            said = await read_messages(connection, wanted)
+            said = await read_messages(connection, query)
             past = (await connection.execute(ended)).all()
         return list(reversed(said)), [_past_turn(row) for row in reversed(past)]
 
@@ -231,9 +231,7 @@ class ConversationStore:
     ) -> tuple[Sequence[StoredMessage], Sequence[PastTurn]]:
         """A turn's messages in order, and those after it that answer its waiting calls."""
         here = messages.c.conversation_id == conversation_id
-        theirs = (
-            select(messages).where(here, messages.c.turn_id == turn_id).order_by(messages.c.id).limit(TURN_MESSAGES)
-        )
+        query = select(messages).where(here, messages.c.turn_id == turn_id).order_by(messages.c.id).limit(TURN_MESSAGES)
         began = select(turns.c.started_at).where(turns.c.id == turn_id).scalar_subquery()
         both = (
             select(turns)
@@ -242,7 +240,7 @@ class ConversationStore:
             .limit(2)
         )
         async with self._database.read_transaction() as connection:
-            said = await read_messages(connection, theirs)
+            said = await read_messages(connection, query)
             rest = SELECT_MESSAGES_SINCE.limit(SEQUEL_MESSAGES)
             after = (
                 await read_messages(connection, rest, _parameters(conversation_id, until=said[-1].id)) if said else ()
@@ -298,9 +296,9 @@ async def _read_person_name(connection: Transaction, person: str) -> str | None:
 
 
 async def read_messages(
-    connection: Transaction, wanted: Select[tuple[object, ...]], given: Mapping[str, object] | None = None
+    connection: Transaction, query: Select[tuple[object, ...]], given: Mapping[str, object] | None = None
 ) -> Sequence[StoredMessage]:
-    rows = (await connection.execute(wanted, given)).all()
+    rows = (await connection.execute(query, given)).all()
     # Reading one array is many times faster than reading that many single messages.
     said = ModelMessagesTypeAdapter.validate_json(f"[{','.join(row.payload for row in rows)}]")
     return [StoredMessage(row.id, row.turn_id, row.at, message) for row, message in zip(rows, said, strict=True)]
@@ -362,9 +360,9 @@ class ConversationMaintenance:
         return len(starts)
 
 
-async def _require_nothing_open(connection: Transaction, lane: str) -> None:
-    await require_idle(connection, lane)
-    if (await connection.execute(SELECT_PENDING, {"lane": lane})).first() is not None:
+async def _require_nothing_open(connection: Transaction, lock: str) -> None:
+    await require_idle(connection, lock)
+    if (await connection.execute(SELECT_PENDING, {"lane": lock})).first() is not None:
         raise Conflict("A tool call waits for approval; approve or reject it, or cancel it, before you go back")
 
 
@@ -379,8 +377,8 @@ async def _delete_turns(connection: Transaction, conversation_id: str, first: in
 
 async def _copy_turns(connection: Transaction, source_id: str, new_id: str, now: datetime) -> dict[str, str]:
     """Copy the turns; returns new ids by old ids. The copies have no usage, so that it counts once."""
-    theirs = select(turns).where(turns.c.lane == conversation_lock(source_id))
-    found = (await connection.execute(theirs)).mappings().all()
+    query = select(turns).where(turns.c.lane == conversation_lock(source_id))
+    found = (await connection.execute(query)).mappings().all()
     names: dict[str, str] = {row["id"]: f"turn-{uuid4()}" for row in found}
     copies = [
         {

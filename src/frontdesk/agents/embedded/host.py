@@ -141,13 +141,13 @@ class EmbeddedHost:
             async for event in events:
                 yield event
 
-    async def _continue_as_person(self, prompt: Prompt, lane: str, conversation: str) -> Prompt:
+    async def _continue_as_person(self, prompt: Prompt, lock: str, conversation: str) -> Prompt:
         """The prompt in the name of the person whose turn waits; calls that can never continue are cancelled."""
         runs = prompt.runs or runs_installation(prompt.caller)
         whose = EVERYONE if runs else prompt.caller.user_id
         await _require_conversation(await self.resources(), prompt.agent_id, conversation, whose)
         try:
-            return prompt.continued_for(await self._turns.caller_to_continue(lane, conversation, prompt.caller))
+            return prompt.continued_for(await self._turns.caller_to_continue(lock, conversation, prompt.caller))
         except Denied:
             await self.cancel(prompt.agent_id, conversation, whose)
             raise

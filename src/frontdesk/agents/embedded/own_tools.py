@@ -74,14 +74,18 @@ class MemoryTools:
             ),
         )
 
-    async def _insert(self, given: MemoryInsertInput) -> ToolOutcome:
-        return await self._edit(given.label, lambda value: insert_line(value, given.new_string, given.insert_line))
+    async def _insert(self, request: MemoryInsertInput) -> ToolOutcome:
+        return await self._edit(
+            request.label, lambda value: insert_line(value, request.new_string, request.insert_line)
+        )
 
-    async def _replace(self, given: MemoryReplaceInput) -> ToolOutcome:
-        return await self._edit(given.label, lambda value: replace_passage(value, given.old_string, given.new_string))
+    async def _replace(self, request: MemoryReplaceInput) -> ToolOutcome:
+        return await self._edit(
+            request.label, lambda value: replace_passage(value, request.old_string, request.new_string)
+        )
 
-    async def _rethink(self, given: MemoryRethinkInput) -> ToolOutcome:
-        return await self._edit(given.label, lambda _value: given.new_memory)
+    async def _rethink(self, request: MemoryRethinkInput) -> ToolOutcome:
+        return await self._edit(request.label, lambda _value: request.new_memory)
 
     async def _edit(self, label: str, change: Callable[[str], str]) -> ToolOutcome:
         before, after = await self.store.edit_block(
@@ -132,8 +136,8 @@ class PlanInput(ToolInput):
 def conversation_search(store: ConversationStore, agent_id: str, user_id: str | None) -> Tool:
     """A tool that searches the agent's conversations with this person, and no others."""
 
-    async def search(given: ConversationSearchInput) -> ToolOutcome:
-        found = await store.search(agent_id, user_id, given.query, given.limit)
+    async def search(request: ConversationSearchInput) -> ToolOutcome:
+        found = await store.search(agent_id, user_id, request.query, request.limit)
         lines = [
             f"[{at:%Y-%m-%d %H:%M} UTC] {'user' if isinstance(message, ModelRequest) else 'you'}: "
             f"{message_text(message)[:RESULT_CHARACTERS]}"
@@ -148,8 +152,8 @@ def conversation_search(store: ConversationStore, agent_id: str, user_id: str | 
 def update_plan() -> Tool:
     """A tool that shows a plan; the plan is stored only in the conversation."""
 
-    async def plan(given: PlanInput) -> ToolOutcome:
-        steps: Sequence[PlanStep] = tuple(PlanStep(step.text, step.status) for step in given.steps)
+    async def plan(request: PlanInput) -> ToolOutcome:
+        steps: Sequence[PlanStep] = tuple(PlanStep(step.text, step.status) for step in request.steps)
         return ToolOutcome("The plan is shown.", events=(Plan(steps),))
 
     return typed_tool(

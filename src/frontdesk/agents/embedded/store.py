@@ -132,21 +132,21 @@ class AgentStore:
             return await read_agent(connection, agent_id)
 
     async def list(self, limit: int) -> Sequence[Agent]:
-        wanted = select(agents).order_by(agents.c.created_at, agents.c.id).limit(limit)
+        query = select(agents).order_by(agents.c.created_at, agents.c.id).limit(limit)
         async with self._database.read_transaction() as connection:
-            rows = (await connection.execute(wanted)).all()
+            rows = (await connection.execute(query)).all()
         return [_agent(row) for row in rows]
 
     async def names(self, ids: Collection[str]) -> Mapping[str, str]:
-        wanted = select(agents.c.id, agents.c.name).where(agents.c.id.in_(ids))
-        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
+        query = select(agents.c.id, agents.c.name).where(agents.c.id.in_(ids))
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
         return {row.id: row.name for row in rows}
 
     async def delete(self, agent_id: str) -> bool:
         """Delete an agent and everything that belongs to it; returns False if there was none."""
-        theirs = select(conversations.c.id).where(conversations.c.agent_id == agent_id).scalar_subquery()
+        query = select(conversations.c.id).where(conversations.c.agent_id == agent_id).scalar_subquery()
         async with self._database.transaction() as connection:
-            await connection.execute(delete(messages).where(messages.c.conversation_id.in_(theirs)))
+            await connection.execute(delete(messages).where(messages.c.conversation_id.in_(query)))
             for table in (conversations, turns, blocks, person_blocks, block_versions, agent_tools):
                 await connection.execute(delete(table).where(table.c.agent_id == agent_id))
             return (await connection.execute(delete(agents).where(agents.c.id == agent_id))).rowcount > 0
@@ -201,9 +201,9 @@ class AgentStore:
     async def people(self, agent_id: str) -> Sequence[str]:
         """The people who have their own text in one of the agent's blocks."""
         theirs = (person_blocks.c.agent_id == agent_id, person_blocks.c.user_id != "")
-        wanted = select(person_blocks.c.user_id).where(*theirs).distinct().order_by(person_blocks.c.user_id)
+        query = select(person_blocks.c.user_id).where(*theirs).distinct().order_by(person_blocks.c.user_id)
         async with self._database.read_transaction() as connection:
-            return (await connection.execute(wanted)).scalars().all()
+            return (await connection.execute(query)).scalars().all()
 
     async def versions(self, agent_id: str, label: str, user_id: PersonFilter = None) -> Sequence[BlockVersion]:
         """The earlier versions of a block, the newest first."""

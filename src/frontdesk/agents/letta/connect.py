@@ -73,26 +73,26 @@ class LettaConnector:
         self._identity = identity
         self._store = store
 
-    async def connect(self, wanted: ConnectRequest) -> ConnectResult:
-        if not wanted.url.startswith(("http://", "https://")):
-            raise ConfigurationError(f"'{wanted.url}' is no address; write it as http://HOST:PORT/mcp")
-        agents = [await self._agent(given) for given in wanted.agents]
-        known = await self._registered(wanted.name)
-        await self._check_names(wanted)
-        tools = await self._register(wanted, known)
-        given = {name: found for name, found in tools.items() if wanted.handed is None or name in wanted.handed}
-        done = [await self._connect_agent(agent, given, rotate=wanted.rotate) for agent in agents]
+    async def connect(self, request: ConnectRequest) -> ConnectResult:
+        if not request.url.startswith(("http://", "https://")):
+            raise ConfigurationError(f"'{request.url}' is no address; write it as http://HOST:PORT/mcp")
+        agents = [await self._agent(given) for given in request.agents]
+        known = await self._registered(request.name)
+        await self._check_names(request)
+        tools = await self._register(request, known)
+        given = {name: found for name, found in tools.items() if request.handed is None or name in request.handed}
+        done = [await self._connect_agent(agent, given, rotate=request.rotate) for agent in agents]
         return ConnectResult(known is None, sorted(tools), done)
 
-    async def _agent(self, given: str) -> AgentState:
+    async def _agent(self, text: str) -> AgentState:
         """Find an agent by its id, or by its name if only one agent has that name."""
-        with self._server.translating_errors(f"agent '{given}'"):
-            if given.startswith("agent-"):
-                return await self._client.agents.retrieve(given, include=["agent.secrets", "agent.tools"])
-            named = await self._client.agents.list(name=given, limit=2, order="asc")
+        with self._server.translating_errors(f"agent '{text}'"):
+            if text.startswith("agent-"):
+                return await self._client.agents.retrieve(text, include=["agent.secrets", "agent.tools"])
+            named = await self._client.agents.list(name=text, limit=2, order="asc")
             if len(named.items) != 1:
                 many = "several agents" if named.items else "no agent"
-                raise NotFound(f"The Letta server has {many} named '{given}'; give the id, as `agents list` shows it")
+                raise NotFound(f"The Letta server has {many} named '{text}'; give the id, as `agents list` shows it")
             found = named.items[0].id
             return await self._client.agents.retrieve(found, include=["agent.secrets", "agent.tools"])
 
@@ -103,13 +103,13 @@ class LettaConnector:
             raise Conflict(f"The Letta server has another kind of MCP server named '{name}'; give --name another one")
         return next((server for server in found if isinstance(server, StreamableHTTPMcpServer)), None)
 
-    async def _check_names(self, wanted: ConnectRequest) -> None:
+    async def _check_names(self, request: ConnectRequest) -> None:
         """Tool names are unique on a Letta server: our tools would replace those of others for every agent there."""
-        for name in wanted.tools:
+        for name in request.tools:
             with self._server.translating_errors(f"tool '{name}'"):
                 page = await self._client.tools.list(name=name, limit=1)
             for tool in page.items:
-                if (owner := mcp_server_of(tool)) != wanted.name:
+                if (owner := mcp_server_of(tool)) != request.name:
                     whose = f"of the MCP server '{owner}'" if owner else "that is not Frontdesk's"
                     raise Conflict(
                         f"The Letta server has a tool '{name}' {whose}, and names are unique there: connecting would "
@@ -117,34 +117,34 @@ class LettaConnector:
                         f"the name it was registered with (--name)"
                     )
 
-    async def _register(self, wanted: ConnectRequest, known: StreamableHTTPMcpServer | None) -> Mapping[str, str]:
+    async def _register(self, request: ConnectRequest, known: StreamableHTTPMcpServer | None) -> Mapping[str, str]:
         """Register or update the server at Letta; returns the tools that Letta read there."""
         scopes = frozenset({rights.IDENTITY_READ})
         if known is None:
             async with (
                 self._new_key(REGISTRATION_AGENT, None, scopes) as text,
-                self._created(wanted, text) as server_id,
+                self._created(request, text) as server_id,
             ):
-                return await self._tools(wanted, server_id)
+                return await self._tools(request, server_id)
         found = key_from_headers(known.custom_headers)
         old = await self._working(found, REGISTRATION_AGENT)
-        if found is None or old is None or wanted.rotate:
+        if found is None or old is None or request.rotate:
             async with self._new_key(REGISTRATION_AGENT, old, scopes) as text:
-                await self._update(known, wanted.url, text)
-        elif known.server_url != wanted.url:
-            await self._update(known, wanted.url, found)
-        return await self._tools(wanted, known.id or "")
+                await self._update(known, request.url, text)
+        elif known.server_url != request.url:
+            await self._update(known, request.url, found)
+        return await self._tools(request, known.id or "")
 
     @asynccontextmanager
-    async def _created(self, wanted: ConnectRequest, key: str) -> AsyncGenerator[str]:
+    async def _created(self, request: ConnectRequest, key: str) -> AsyncGenerator[str]:
         """The id of a new registration, which stays only if Letta can read the tools."""
-        about = f"MCP server '{wanted.name}'"
-        with explain_unreachable(wanted.url), self._server.translating_errors(about):
+        about = f"MCP server '{request.name}'"
+        with explain_unreachable(request.url), self._server.translating_errors(about):
             made = await self._client.mcp_servers.create(
-                server_name=wanted.name,
+                server_name=request.name,
                 config={
                     "mcp_server_type": "streamable_http",
-                    "server_url": wanted.url,
+                    "server_url": request.url,
                     "custom_headers": key_headers(key),
                 },
             )
@@ -166,9 +166,9 @@ class LettaConnector:
                 config={"mcp_server_type": "streamable_http", "server_url": url, "custom_headers": key_headers(key)},
             )
 
-    async def _tools(self, wanted: ConnectRequest, server_id: str) -> Mapping[str, str]:
+    async def _tools(self, request: ConnectRequest, server_id: str) -> Mapping[str, str]:
         """Our tools as Letta has them now, ids by name. Only a refresh shows whether Letta reaches us."""
-        with explain_unreachable(wanted.url), self._server.translating_errors(f"way to {wanted.url}"):
+        with explain_unreachable(request.url), self._server.translating_errors(f"way to {request.url}"):
             await self._client.mcp_servers.refresh(server_id)
             tools = await self._client.mcp_servers.tools.list(server_id)
         return {tool.name: tool.id for tool in tools if tool.name}

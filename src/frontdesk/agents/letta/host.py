@@ -209,10 +209,10 @@ class LettaHost:
             async for event in events:
                 yield event
 
-    async def _continue_as_person(self, prompt: Prompt, lane: str, thread: ConversationClient) -> Prompt:
+    async def _continue_as_person(self, prompt: Prompt, lock: str, thread: ConversationClient) -> Prompt:
         """The prompt in the name of the person whose turn waits; calls that can never continue are cancelled."""
         try:
-            return prompt.continued_for(await self._turns.caller_to_continue(lane, thread.name, prompt.caller))
+            return prompt.continued_for(await self._turns.caller_to_continue(lock, thread.name, prompt.caller))
         except Denied:
             await self.cancel(thread.agent_id, prompt.conversation_id)
             raise

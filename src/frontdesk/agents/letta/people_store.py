@@ -86,21 +86,21 @@ class AgentAssignmentStore:
 
     async def made_from(self, template_id: str, user_id: str) -> str | None:
         """The agent that a person has from a template, once it is made."""
-        wanted = select(letta_agents.c.agent_id).where(*_is_copy(template_id, user_id))
+        query = select(letta_agents.c.agent_id).where(*_is_copy(template_id, user_id))
         async with self._database.brief_transaction() as connection:
-            return (await connection.execute(wanted)).scalar_one_or_none()
+            return (await connection.execute(query)).scalar_one_or_none()
 
     async def shared_with(self, user_id: str) -> Sequence[str]:
         """The shared agents with which a person has talked."""
-        theirs = select(turns.c.agent_id).where(turns.c.user_id == user_id)
-        found = await self._where(letta_agents.c.kind == AssignmentKind.SHARED, letta_agents.c.agent_id.in_(theirs))
+        query = select(turns.c.agent_id).where(turns.c.user_id == user_id)
+        found = await self._where(letta_agents.c.kind == AssignmentKind.SHARED, letta_agents.c.agent_id.in_(query))
         return [one.agent_id for one in found if one.agent_id is not None]
 
     async def speakers(self, agent_id: str) -> Sequence[str]:
         """The people who have talked with an agent, according to its stored turns."""
-        wanted = select(turns.c.user_id).where(turns.c.agent_id == agent_id, turns.c.user_id.is_not(None)).distinct()
+        query = select(turns.c.user_id).where(turns.c.agent_id == agent_id, turns.c.user_id.is_not(None)).distinct()
         async with self._database.read_transaction() as connection:
-            return sorted((await connection.execute(wanted)).scalars())
+            return sorted((await connection.execute(query)).scalars())
 
     async def mark(self, agent_id: str, kind: AssignmentKind, user_id: str | None = None, remark: str = "") -> None:
         """Record whom an agent serves; replaces an earlier record."""
@@ -211,9 +211,9 @@ def _delete_statements(agent_id: str) -> Sequence[Delete]:
     )
 
 
-def _row(now: datetime, *, kind: AssignmentKind, **said: str | None) -> dict[str, Any]:
+def _row(now: datetime, *, kind: AssignmentKind, **text: str | None) -> dict[str, Any]:
     empty = {"agent_id": None, "user_id": None, "template_id": None, "claim": None, "claimed_until": None}
-    return {**empty, "remark": "", "noted_at": now, "kind": str(kind), **said}
+    return {**empty, "remark": "", "noted_at": now, "kind": str(kind), **text}
 
 
 def _assignment(row: RowMapping) -> AgentAssignment:

@@ -368,14 +368,14 @@ class LettaToolLookup:
     known: Mapping[str, LettaTool]
     registration: ToolRegistration | None
 
-    async def get(self, wanted: HeldTool) -> LettaTool:
-        found = self.known.get(wanted.name)
-        if self.registration is not None and _is_of_catalogue(wanted):
-            return await self.registration.register(wanted.name, found)
+    async def get(self, tool: HeldTool) -> LettaTool:
+        found = self.known.get(tool.name)
+        if self.registration is not None and _is_of_catalogue(tool):
+            return await self.registration.register(tool.name, found)
         if found is None:
-            raise NotFound(f"The Letta server has no tool '{wanted.name}'; register its MCP server there first")
-        if wanted.server is not None and mcp_server_of(found) != wanted.server:
-            raise Conflict(f"The Letta server's tool '{wanted.name}' is not of the MCP server '{wanted.server}'")
+            raise NotFound(f"The Letta server has no tool '{tool.name}'; register its MCP server there first")
+        if tool.server is not None and mcp_server_of(found) != tool.server:
+            raise Conflict(f"The Letta server's tool '{tool.name}' is not of the MCP server '{tool.server}'")
         return found
 
 

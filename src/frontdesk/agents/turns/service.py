@@ -153,12 +153,12 @@ class TurnService:
         """The ids of the turns before and after one, in its conversation."""
         return await self._store.neighbours(turn)
 
-    async def caller_to_continue(self, lane: str, conversation_id: str, caller: Caller) -> Caller:
+    async def caller_to_continue(self, lock: str, conversation_id: str, caller: Caller) -> Caller:
         """The caller for whom a turn continues after an approval: the turn's person, with the turn's first rights.
 
         If that person approves it, the limits of their present credential apply too.
         """
-        turn = await self._store.waiting(lane, conversation_id)
+        turn = await self._store.waiting(lock, conversation_id)
         if turn is None:
             return caller
         bound = await self._store.authorities.current(turn.authority)
@@ -180,20 +180,20 @@ class TurnService:
                 found = found.combined_with(underway.new.authority)
         return found
 
-    async def settle(self, lane: str, conversation_id: str) -> None:
+    async def settle(self, lock: str, conversation_id: str) -> None:
         """Record that nothing waits for approval in a conversation."""
-        await self._store.settle(lane, conversation_id)
+        await self._store.settle(lock, conversation_id)
 
-    async def cancel(self, lane: str, conversation_id: str) -> bool:
+    async def cancel(self, lock: str, conversation_id: str) -> bool:
         """Cancel the turn of a conversation, here or in another process; returns whether one was running."""
-        this = (lane, conversation_id)
+        this = (lock, conversation_id)
         here = [turn for turn in self._running.values() if (turn.new.lane, turn.new.conversation_id) == this]
         for underway in here:
             underway.scope.cancel()
         for underway in here:
             with anyio.move_on_after(END_SECONDS):
                 await underway.finished.wait()
-        return bool(here) or await self._store.ask_cancel(lane, conversation_id)
+        return bool(here) or await self._store.ask_cancel(lock, conversation_id)
 
     async def cancel_all(self, agent_id: str) -> None:
         """Cancel an agent's turns in this process."""
@@ -224,9 +224,9 @@ class TurnService:
             for turn in underway:
                 await turn.finished.wait()
 
-    async def recover(self, lane: str) -> None:
+    async def recover(self, lock: str) -> None:
         """Mark a turn that a dead process left in the lock as interrupted."""
-        await self._store.recover(self.owner, lane, set(self._running))
+        await self._store.recover(self.owner, lock, set(self._running))
 
     async def run(self) -> None:
         """Renew the leases of our turns, and cancel those that were cancelled through another process."""

@@ -83,9 +83,9 @@ class TurnStore:
             await connection.execute(INSERT_TURN, row)
             return ClaimedTurn(await within(connection))
 
-    async def _free(self, connection: Transaction, lane: str, owner: LeaseOwner, now: datetime) -> bool:
+    async def _free(self, connection: Transaction, lock: str, owner: LeaseOwner, now: datetime) -> bool:
         """Whether no turn runs in the lock; a turn that a dead owner left there is marked as interrupted."""
-        found = (await connection.execute(RUNNING_TURN, {"lane": lane})).one_or_none()
+        found = (await connection.execute(RUNNING_TURN, {"lane": lock})).one_or_none()
         if found is None:
             return True
         # A turn of this process was left behind: the caller holds this process's lock, so none of ours runs.
@@ -132,9 +132,9 @@ class TurnStore:
             rows = (await connection.execute(select(turns.c.id, turns.c.cancel_asked).where(*mine))).all()
         return {row.id for row in rows}, {row.id for row in rows if row.cancel_asked}
 
-    async def ask_cancel(self, lane: str, conversation_id: str) -> bool:
+    async def ask_cancel(self, lock: str, conversation_id: str) -> bool:
         """Ask the owner to cancel the running turn of a conversation; returns whether there is one."""
-        this = (turns.c.lane == lane, turns.c.conversation_id == conversation_id, turns.c.running)
+        this = (turns.c.lane == lock, turns.c.conversation_id == conversation_id, turns.c.running)
         change = update(turns).where(*this).values(cancel_asked=True)
         async with self._database.transaction() as connection:
             return (await connection.execute(change)).rowcount > 0
@@ -164,38 +164,38 @@ class TurnStore:
         found = [_record(row) for row in rows]
         return found[::-1] if forward else found
 
-    async def settle(self, lane: str, conversation_id: str) -> None:
+    async def settle(self, lock: str, conversation_id: str) -> None:
         """Record that nothing waits for approval in a conversation."""
         async with self._database.transaction() as connection:
-            await clear_pending(connection, lane, conversation_id)
+            await clear_pending(connection, lock, conversation_id)
 
-    async def waiting(self, lane: str, conversation_id: str) -> TurnRecord | None:
+    async def waiting(self, lock: str, conversation_id: str) -> TurnRecord | None:
         """The turn of a conversation that waits for approval, as far as we know."""
-        this = (turns.c.lane == lane, turns.c.conversation_id == conversation_id, HAS_PENDING)
-        wanted = select(turns).where(*this).order_by(turns.c.started_at.desc()).limit(1)
+        this = (turns.c.lane == lock, turns.c.conversation_id == conversation_id, HAS_PENDING)
+        query = select(turns).where(*this).order_by(turns.c.started_at.desc()).limit(1)
         async with self._database.read_transaction() as connection:
-            row = (await connection.execute(wanted)).one_or_none()
+            row = (await connection.execute(query)).one_or_none()
         return None if row is None else _record(row)
 
-    async def running(self, lane: str) -> TurnRecord | None:
+    async def running(self, lock: str) -> TurnRecord | None:
         """The running turn of a lock, in any process."""
         async with self._database.read_transaction() as connection:
-            row = (await connection.execute(RUNNING_TURN, {"lane": lane})).one_or_none()
+            row = (await connection.execute(RUNNING_TURN, {"lane": lock})).one_or_none()
         return None if row is None else _record(row)
 
     async def neighbours(self, turn: TurnRecord) -> tuple[str | None, str | None]:
         """The ids of the turns before and after one, in its conversation."""
         at, same = turns.c.started_at, turns.c.conversation_id == turn.conversation_id
-        wanted = select(turns.c.id).where(turns.c.lane == turn.lane, same).limit(1)
+        query = select(turns.c.id).where(turns.c.lane == turn.lane, same).limit(1)
         async with self._database.read_transaction() as connection:
-            before = await connection.execute(wanted.where(at < turn.started_at).order_by(at.desc()))
-            after = await connection.execute(wanted.where(at > turn.started_at).order_by(at))
+            before = await connection.execute(query.where(at < turn.started_at).order_by(at.desc()))
+            after = await connection.execute(query.where(at > turn.started_at).order_by(at))
             return before.scalar_one_or_none(), after.scalar_one_or_none()
 
-    async def recover(self, owner: LeaseOwner, lane: str, underway: Collection[str]) -> int:
+    async def recover(self, owner: LeaseOwner, lock: str, underway: Collection[str]) -> int:
         """Mark the turns that dead owners left, and ours that no longer run, as interrupted; returns how many."""
         async with self._database.read_transaction() as connection:
-            rows = (await connection.execute(RUNNING_TURN, {"lane": lane})).all()
+            rows = (await connection.execute(RUNNING_TURN, {"lane": lock})).all()
             now = await lease_time(connection)
         left = {row.id for row in rows if row.owner == str(owner) and row.id not in underway}
         gone = [row.id for row in rows if row.id in left or _abandoned(row, owner, now)]
@@ -205,17 +205,17 @@ class TurnStore:
         return len(gone)
 
 
-async def require_idle(connection: Transaction, lane: str) -> None:
+async def require_idle(connection: Transaction, lock: str) -> None:
     """Raise an error while a turn of the lock is running; none begins until the transaction ends."""
     if connection.dialect.name == "postgresql":
-        await connection.execute(LOCK_LANE, {"lane": lane})
-    if (await connection.execute(RUNNING_TURN, {"lane": lane})).first() is not None:
+        await connection.execute(LOCK_LANE, {"lane": lock})
+    if (await connection.execute(RUNNING_TURN, {"lane": lock})).first() is not None:
         raise Conflict("The agent is in the middle of a turn; wait for its end, or cancel it")
 
 
-async def clear_pending(connection: Transaction, lane: str, conversation_id: str) -> None:
+async def clear_pending(connection: Transaction, lock: str, conversation_id: str) -> None:
     """Record, within a transaction, that nothing waits for approval in a conversation."""
-    await connection.execute(CLEAR_PENDING, {"the_lane": lane, "the_conversation": conversation_id})
+    await connection.execute(CLEAR_PENDING, {"the_lane": lock, "the_conversation": conversation_id})
 
 
 def parse_pending(stored: str | None) -> Sequence[ApprovalRequest]:

@@ -302,13 +302,13 @@ async def _add_schedule(context: CommandContext, text: str) -> CommandReply:
     return CommandReply(f"Scheduled with number {added.schedule.id}: {escape_line(added.rule.sentence)}")
 
 
-async def _add_in_conversation(context: CommandContext, asked: NewSchedule) -> SavedSchedule:
+async def _add_in_conversation(context: CommandContext, request: NewSchedule) -> SavedSchedule:
     """Schedule it in this conversation where the scheduler allows that, else in a conversation of its own."""
-    here = replace(asked, conversation_id=context.session.conversation_id)
+    here = replace(request, conversation_id=context.session.conversation_id)
     try:
         return await context.app.schedules.add(context.caller, here)
     except NotFound:
-        return await context.app.schedules.add(context.caller, asked)
+        return await context.app.schedules.add(context.caller, request)
 
 
 def _schedule_row(one: Schedule) -> tuple[str, ...]:

@@ -30,18 +30,18 @@ SECRET = "[secret]"  # noqa: S105 - no secret
 ASSIGNMENT = re.compile(r"=(.+)", re.DOTALL)
 
 
-def hide_secrets(said: str, server: McpServer) -> str:
+def hide_secrets(text: str, server: McpServer) -> str:
     """A text on one line with the server's name in place of its address, and without its secrets."""
     secrets = sorted({one for one in _secrets(server) if len(one) >= SECRET_LENGTH}, key=len, reverse=True)
     # The name is not a secret, even where it is also a word of the command.
-    between = [_replace_secrets(secrets, part) for part in said.split(str(server))]
+    between = [_replace_secrets(secrets, part) for part in text.split(str(server))]
     return one_line(f"The MCP server '{server.name}'".join(between), MAX_CHARACTERS)
 
 
-def _replace_secrets(secrets: Sequence[str], said: str) -> str:
+def _replace_secrets(secrets: Sequence[str], text: str) -> str:
     for secret in secrets:
-        said = said.replace(secret, SECRET)
-    return said
+        text = text.replace(secret, SECRET)
+    return text
 
 
 def _secrets(server: McpServer) -> Iterator[str]:
@@ -127,9 +127,9 @@ class EditorServers:
         self._found = {}
         await self._clients.close()
 
-    async def _add_server(self, number: int, wanted: object, warn: WarnPerson) -> None:
-        name = one_line(str(getattr(wanted, "name", "")), NAME_LENGTH) or "server"
-        warning = await self._list_tools(number, name, wanted)
+    async def _add_server(self, number: int, value: object, warn: WarnPerson) -> None:
+        name = one_line(str(getattr(value, "name", "")), NAME_LENGTH) or "server"
+        warning = await self._list_tools(number, name, value)
         self._unknown -= 1
         if self._unknown == 0:
             # This comes before the warning, since a slow editor may hold that up.
@@ -138,10 +138,10 @@ class EditorServers:
             with suppress(ConnectionClosed):
                 await warn(warning)
 
-    async def _list_tools(self, number: int, name: str, wanted: object) -> str | None:
+    async def _list_tools(self, number: int, name: str, value: object) -> str | None:
         """List a server's tools; returns a warning where that fails, or where tools were left out."""
         try:
-            server = self._server(name, wanted)
+            server = self._server(name, value)
         except FrontdeskError as error:
             return _log_failure(name, error, error.public_message)
         try:
@@ -158,17 +158,17 @@ class EditorServers:
         self._found[number] = self._named(server, listed.tools)
         return f"The MCP server '{name}': {'; '.join(listed.left_out)}" if listed.left_out else None
 
-    def _server(self, name: str, wanted: object) -> McpServer:
-        match wanted:
+    def _server(self, name: str, value: object) -> McpServer:
+        match value:
             case McpServerStdio():
                 if not self._guard.local:
                     raise Invalid(f"The MCP server '{name}' is a program on another machine; give one with an address")
-                env = {one.name: one.value for one in wanted.env}
-                command = (wanted.command, *wanted.args)
+                env = {one.name: one.value for one in value.env}
+                command = (value.command, *value.args)
                 return McpServer(name, transport="stdio", command=command, env=env, cwd=self._cwd)
             case HttpMcpServer() | SseMcpServer():
-                headers = {one.name: one.value for one in wanted.headers}
-                return McpServer(name, wanted.url, headers, transport=wanted.type)
+                headers = {one.name: one.value for one in value.headers}
+                return McpServer(name, value.url, headers, transport=value.type)
             case _:
                 raise Invalid(f"The MCP server '{name}' is of an unknown kind; use stdio, http or sse")
 
@@ -181,16 +181,16 @@ class EditorServers:
             mine.append(found)
         return mine
 
-    def _bind(self, found: EditorTool, ask_permission: AskPermission) -> Tool:
-        call = partial(self._call, found, ask_permission)
+    def _bind(self, tool: EditorTool, ask_permission: AskPermission) -> Tool:
+        call = partial(self._call, tool, ask_permission)
         return Tool(
-            found.name,
-            found.remote.description,
-            found.remote.parameters,
+            tool.name,
+            tool.remote.description,
+            tool.remote.parameters,
             partial(call, ""),
             run_call=call,
             seconds=MAX_CALL_SECONDS,
-            reads_only=_reads_only(found),
+            reads_only=_reads_only(tool),
         )
 
     async def _call(
@@ -211,14 +211,14 @@ class EditorServers:
         return ToolOutcome(answer.text, ok=answer.ok)
 
 
-def _reads_only(found: EditorTool) -> bool:
+def _reads_only(tool: EditorTool) -> bool:
     """Whether the tool itself says that it changes nothing."""
-    return found.remote.annotations.get("readOnlyHint") is True
+    return tool.remote.annotations.get("readOnlyHint") is True
 
 
-def _log_failure(name: str, error: Exception, said: str) -> str:
+def _log_failure(name: str, error: Exception, text: str) -> str:
     log.info("editor_server_failed", server=name, error=type(error).__name__)
-    return said
+    return text
 
 
 def _permission_request(found: EditorTool, call_id: str, why: str) -> PermissionRequest:

@@ -207,20 +207,20 @@ def _named_paths(name: str, arguments: CallArguments) -> Iterator[tuple[str, int
                     yield path, _number_argument(given, *LINE_ARGUMENTS)
 
 
-def _location_of(name: str, given: str, line: int | None, roots: WorkspaceRoots) -> FileLocation | None:
-    if name not in CODING_TOOLS and not given.startswith("/"):
+def _location_of(name: str, text: str, line: int | None, roots: WorkspaceRoots) -> FileLocation | None:
+    if name not in CODING_TOOLS and not text.startswith("/"):
         return None
     try:
-        return FileLocation(roots.resolve(given), line)
+        return FileLocation(roots.resolve(text), line)
     except Invalid:
         return None
 
 
-def _shown_path(given: str, roots: WorkspaceRoots) -> str:
+def _shown_path(text: str, roots: WorkspaceRoots) -> str:
     try:
-        return roots.display(roots.resolve(given))
+        return roots.display(roots.resolve(text))
     except Invalid:
-        return given
+        return text
 
 
 def _text_argument(arguments: CallArguments, key: str) -> str:

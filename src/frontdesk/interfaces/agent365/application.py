@@ -88,21 +88,21 @@ class PlatformApplication:
         finally:
             noted.end()
 
-    async def _answer(self, asked: PlatformRequest, receive: Receive) -> ASGIApp:
-        if asked.method in METHODS_WITH_BODY:
+    async def _answer(self, request: PlatformRequest, receive: Receive) -> ASGIApp:
+        if request.method in METHODS_WITH_BODY:
             body = await read_body(receive)
             if not isinstance(body, bytes):
                 return body
-            asked.body = body
-        return await self._route(asked)
+            request.body = body
+        return await self._route(request)
 
-    def _note(self, asked: PlatformRequest, milliseconds: float) -> None:
-        match asked.parts:
+    def _note(self, request: PlatformRequest, milliseconds: float) -> None:
+        match request.parts:
             case [part] if part in UNLOGGED_PATHS:
                 return
             case _:
                 pass
-        seen = _logged_request(asked, milliseconds)
+        seen = _logged_request(request, milliseconds)
         self._standin.seen.append(seen)
         if self._tell is not None:
             self._tell(seen)
@@ -111,9 +111,9 @@ class PlatformApplication:
 class _RecordingSend:
     """Logs a request before the last part of its answer is sent: a client that has the answer finds it in the log."""
 
-    def __init__(self, send: Send, asked: PlatformRequest, note: Callable[[], None]) -> None:
+    def __init__(self, send: Send, request: PlatformRequest, note: Callable[[], None]) -> None:
         self._send = send
-        self._asked = asked
+        self._asked = request
         self._note: Callable[[], None] | None = note
 
     async def send(self, message: Message) -> None:
@@ -131,48 +131,48 @@ class _RecordingSend:
             note()
 
 
-def _refuse_origin(asked: PlatformRequest) -> ASGIApp | None:
-    turned = HOST_POLICY.check(asked.context.headers)
+def _refuse_origin(request: PlatformRequest) -> ASGIApp | None:
+    turned = HOST_POLICY.check(request.context.headers)
     if turned is None:
         return None
     return error_response(turned.status, turned.code, ONLY_HOSTS if turned is WRONG_HOST else ONLY_ORIGINS)
 
 
-def _logged_request(asked: PlatformRequest, milliseconds: float) -> LoggedRequest:
-    said, names = asked.context.headers, Constants.Headers
+def _logged_request(request: PlatformRequest, milliseconds: float) -> LoggedRequest:
+    said, names = request.context.headers, Constants.Headers
     agent = read_agent_id(said)
     user_agent = redact_text(said.get("user-agent"))
     return LoggedRequest(
         time=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        method=asked.method,
-        path=asked.raw_path[:2000],
-        status=asked.status,
+        method=request.method,
+        path=request.raw_path[:2000],
+        status=request.status,
         ms=round(milliseconds, 1),
         agent_id=agent,
-        agent_from=describe_agent_source(agent, asked.claims),
+        agent_from=describe_agent_source(agent, request.claims),
         correlation_id=redact_text(said.get(names.CORRELATION_ID)),
         channel_id=redact_text(said.get(names.CHANNEL_ID)),
         subchannel_id=redact_text(said.get(names.SUBCHANNEL_ID)),
         user_agent=user_agent,
         orchestrator=read_orchestrator(user_agent),
-        server=asked.server,
-        rpc_method=redact_text(asked.rpc_method),
-        tool=redact_text(asked.tool),
-        token=asked.token,
+        server=request.server,
+        rpc_method=redact_text(request.rpc_method),
+        tool=redact_text(request.tool),
+        token=request.token,
         headers=redact_headers(said),
     )
 
 
-async def receive_chat(standin: LocalPlatformState, asked: PlatformRequest) -> ASGIApp:
+async def receive_chat(standin: LocalPlatformState, request: PlatformRequest) -> ASGIApp:
     """`POST /agents/real-time-threat-protection/chat-message`."""
-    if not asked.context.headers.get("content-type", "").lower().startswith("application/json"):
+    if not request.context.headers.get("content-type", "").lower().startswith("application/json"):
         return error_response(415, "unsupported_media_type", "The Content-Type must be application/json")
     try:
-        said = ChatMessageRequest.model_validate_json(asked.body, by_alias=True, by_name=False)
+        said = ChatMessageRequest.model_validate_json(request.body, by_alias=True, by_name=False)
     except ValidationError as error:
         return invalid_body_response("The chat message is not as it should be", error)
     kept = said.model_dump(mode="json", by_alias=True)
-    standin.chats.append({**kept, "agentId": asked.context.headers.get("x-ms-agentid")})
+    standin.chats.append({**kept, "agentId": request.context.headers.get("x-ms-agentid")})
     return JSONResponse({})
 
 
@@ -192,58 +192,60 @@ def build_platform_application(standin: LocalPlatformState, tell: OnRequest | No
     """The whole application; `tell` is called for each request when it is answered."""
     endpoints = ServerEndpoints(standin)
 
-    async def route(asked: PlatformRequest) -> ASGIApp:
-        match asked.parts:
+    async def route(request: PlatformRequest) -> ASGIApp:
+        match request.parts:
             case ["agents", "v2", app_id, "mcpServers"] if app_id:
-                return _require_method("GET", asked) or await _discovery(standin, asked)
+                return _require_method("GET", request) or await _discovery(standin, request)
             case ["agents", "servers", name] | ["agents", "servers", name, ""]:
-                return await _call_server(standin, endpoints, asked, name)
+                return await _call_server(standin, endpoints, request, name)
             case ["agents", "real-time-threat-protection", "chat-message"]:
-                return _require_method("POST", asked) or await _chat(standin, asked)
+                return _require_method("POST", request) or await _chat(standin, request)
             case [tenant, "oauth2", "v2.0", "token"] if tenant:
-                return _require_method("POST", asked) or await issue_token(standin, asked)
+                return _require_method("POST", request) or await issue_token(standin, request)
             case parts:
                 methods, endpoint = CONTROL_ROUTES.get(tuple(parts), ("", _not_found))
-                return (methods and _require_method(methods, asked)) or await endpoint(standin, asked)
+                return (methods and _require_method(methods, request)) or await endpoint(standin, request)
 
     return PlatformApplication(standin, route, tell)
 
 
-async def _discovery(standin: LocalPlatformState, asked: PlatformRequest) -> ASGIApp:
-    answer = await apply_fault(standin, DISCOVERY_PART) or refuse_token(standin, asked, SHARED_APP_ID)
+async def _discovery(standin: LocalPlatformState, request: PlatformRequest) -> ASGIApp:
+    answer = await apply_fault(standin, DISCOVERY_PART) or refuse_token(standin, request, SHARED_APP_ID)
     return answer or JSONResponse(
         {"mcpServers": [dict(server.entry) for server in enabled_servers(standin.manifest.current())]}
     )
 
 
-async def _chat(standin: LocalPlatformState, asked: PlatformRequest) -> ASGIApp:
-    return await apply_fault(standin, CHAT_PART) or await receive_chat(standin, asked)
+async def _chat(standin: LocalPlatformState, request: PlatformRequest) -> ASGIApp:
+    return await apply_fault(standin, CHAT_PART) or await receive_chat(standin, request)
 
 
 async def _call_server(
-    standin: LocalPlatformState, endpoints: ServerEndpoints, asked: PlatformRequest, name: str
+    standin: LocalPlatformState, endpoints: ServerEndpoints, request: PlatformRequest, name: str
 ) -> ASGIApp:
     declared = standin.manifest.current()
     server = find_server(declared, name)
-    _note_mcp_call(asked)
+    _note_mcp_call(request)
     if server is None:
         there = [server.name for server in enabled_servers(declared)]
         return error_response(
             404, "not_found", f"There is no such server; there are: {', '.join(there)}", servers=there
         )
-    asked.server = server.name
+    request.server = server.name
     return (
         await apply_fault(standin, f"{SERVER_PART_PREFIX}{server.name}")
-        or refuse_token(standin, asked, audience_of(server))
-        or await _failing_tool(standin, asked, server)
+        or refuse_token(standin, request, audience_of(server))
+        or await _failing_tool(standin, request, server)
         or endpoints.endpoint_of(declared, server)
     )
 
 
-async def _failing_tool(standin: LocalPlatformState, asked: PlatformRequest, server: DeclaredServer) -> ASGIApp | None:
+async def _failing_tool(
+    standin: LocalPlatformState, request: PlatformRequest, server: DeclaredServer
+) -> ASGIApp | None:
     """The failed response of a tool with an HTTP status other than 200, before MCP handles the call; None for other
     tools."""
-    tool = callable_tools(server).get(asked.tool or "")
+    tool = callable_tools(server).get(request.tool or "")
     if tool is None or tool.status_code == 200:
         return None
     if tool.delay_ms:
@@ -253,23 +255,23 @@ async def _failing_tool(standin: LocalPlatformState, asked: PlatformRequest, ser
     return error_response(tool.status_code, "on_purpose", f"{tool.name} has the statusCode {tool.status_code}")
 
 
-def _note_mcp_call(asked: PlatformRequest) -> None:
+def _note_mcp_call(request: PlatformRequest) -> None:
     """Note the method and the tool of a frame; other code decides whether it is valid."""
     try:
-        frame = json.loads(asked.body) if asked.body else None
+        frame = json.loads(request.body) if request.body else None
     except (ValueError, RecursionError):
         return
     if not isinstance(frame, dict):
         return
     said = cast("dict[str, object]", frame)
     method, params = said.get("method"), said.get("params")
-    asked.rpc_method = storable(method) if isinstance(method, str) else None
+    request.rpc_method = storable(method) if isinstance(method, str) else None
     name = cast("dict[str, object]", params).get("name") if isinstance(params, dict) else None
-    asked.tool = storable(name) if asked.rpc_method == "tools/call" and isinstance(name, str) else None
+    request.tool = storable(name) if request.rpc_method == "tools/call" and isinstance(name, str) else None
 
 
-def _require_method(methods: str, asked: PlatformRequest) -> ASGIApp | None:
-    if asked.method in methods.split(", "):
+def _require_method(methods: str, request: PlatformRequest) -> ASGIApp | None:
+    if request.method in methods.split(", "):
         return None
     answer = error_response(405, "method_not_allowed", f"This address takes {methods}")
     answer.headers["allow"] = methods

@@ -137,12 +137,12 @@ Tokens: {mode}. Servers: {servers}.
 """
 
 
-async def list_requests(standin: LocalPlatformState, asked: PlatformRequest) -> ASGIApp:
+async def list_requests(standin: LocalPlatformState, request: PlatformRequest) -> ASGIApp:
     """`/requests`, the oldest first."""
-    if asked.method == "DELETE":
+    if request.method == "DELETE":
         standin.seen.clear()
         return Response(status_code=204)
-    query = parse_qs(asked.scope["query_string"].decode("latin-1"))
+    query = parse_qs(request.scope["query_string"].decode("latin-1"))
     agent, limit = query.get("agent", [""])[-1], query.get("limit", ["1000"])[-1]
     if not (limit.isascii() and limit.isdigit()):
         return error_response(400, "invalid_request", "limit must be a whole number")
@@ -156,13 +156,13 @@ async def list_chats(standin: LocalPlatformState, _asked: PlatformRequest) -> AS
     return JSONResponse({"chats": list(standin.chats)})
 
 
-async def change_faults(standin: LocalPlatformState, asked: PlatformRequest) -> ASGIApp:
+async def change_faults(standin: LocalPlatformState, request: PlatformRequest) -> ASGIApp:
     """`/faults`: replace the named faults; null removes one, and the others stay."""
-    if asked.method == "DELETE":
+    if request.method == "DELETE":
         standin.faults.clear()
-    elif asked.method == "PUT":
+    elif request.method == "PUT":
         try:
-            wanted = FAULTS_ADAPTER.validate_json(asked.body)
+            wanted = FAULTS_ADAPTER.validate_json(request.body)
         except ValidationError as error:
             return invalid_body_response("The faults are not as they should be", error)
         parts = {part: _fault_part(standin, part) for part in wanted}

@@ -101,13 +101,13 @@ MOST_FIELDS = 100
 NO_STORE_HEADERS = {"cache-control": "no-store", "pragma": "no-cache"}
 
 
-def refuse_token(standin: LocalPlatformState, asked: PlatformRequest, audience: str) -> ASGIApp | None:
+def refuse_token(standin: LocalPlatformState, request: PlatformRequest, audience: str) -> ASGIApp | None:
     """The 401 for a request whose token is not valid for this audience; None for a valid one."""
     checked = check_token(
-        asked.context.headers.get("authorization"), audience, standin.mode, standin.token_signer, standin.clock()
+        request.context.headers.get("authorization"), audience, standin.mode, standin.token_signer, standin.clock()
     )
-    asked.claims = checked.claims
-    asked.token = "none" if checked.failed == "none" else checked.why
+    request.claims = checked.claims
+    request.token = "none" if checked.failed == "none" else checked.why
     if checked.failed is None:
         return None
     code = "unauthorized" if checked.failed == "none" else "invalid_token"
@@ -117,18 +117,18 @@ def refuse_token(standin: LocalPlatformState, asked: PlatformRequest, audience: 
     return answer
 
 
-def note_token(asked: PlatformRequest) -> None:
+def note_token(request: PlatformRequest) -> None:
     """Note the claims of a request's token, before it is checked or where it is not checked."""
-    authorization = asked.context.headers.get("authorization")
-    asked.claims = read_claims(authorization)
-    asked.token = "none" if authorization is None else "not checked"
+    authorization = request.context.headers.get("authorization")
+    request.claims = read_claims(authorization)
+    request.token = "none" if authorization is None else "not checked"
 
 
-async def issue_token(standin: LocalPlatformState, asked: PlatformRequest) -> ASGIApp:
+async def issue_token(standin: LocalPlatformState, request: PlatformRequest) -> ASGIApp:
     """`POST …/oauth2/v2.0/token`."""
     try:
-        form = dict(parse_qsl(asked.body.decode(), max_num_fields=MOST_FIELDS))
-        client = _basic_client(asked.context.headers.get("authorization", ""))
+        form = dict(parse_qsl(request.body.decode(), max_num_fields=MOST_FIELDS))
+        client = _basic_client(request.context.headers.get("authorization", ""))
         granted = grant_token(
             {**({"client_id": client} if client else {}), **form}, standin.token_signer, standin.clock()
         )

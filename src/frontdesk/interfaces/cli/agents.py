@@ -213,10 +213,10 @@ def block(
     """
     if start and user is not None:
         raise Invalid("Give --user or --start, not both")
-    whose: PersonFilter = EVERYONE if start else user
+    owner: PersonFilter = EVERYONE if start else user
     new = sys.stdin.read().removesuffix("\n") if text == STANDARD_INPUT else text
     if text is None and per_person is None and people_write is None:
-        value = run_with_app(lambda app: _read_block(app.host, agent, label, whose))
+        value = run_with_app(lambda app: _read_block(app.host, agent, label, owner))
         print(printable_text(value) if sys.stdout.isatty() else value)
         return
 
@@ -231,7 +231,7 @@ def block(
                 )
             )
         if new is not None:
-            told.append(_block_with_size(await app.host.write_block(found.id, label, new, user_id=whose)))
+            told.append(_block_with_size(await app.host.write_block(found.id, label, new, user_id=owner)))
         return "\n".join(told)
 
     print(run_change(f"agents block {label}", write))
@@ -250,8 +250,8 @@ async def find_agent(host: AgentHost, text: str) -> Agent:
     return same[0]
 
 
-async def _read_block(host: AgentHost, agent: str, label: str, whose: PersonFilter) -> str:
-    blocks = {block.label: block.value for block in await host.blocks((await find_agent(host, agent)).id, whose)}
+async def _read_block(host: AgentHost, agent: str, label: str, owner: PersonFilter) -> str:
+    blocks = {block.label: block.value for block in await host.blocks((await find_agent(host, agent)).id, owner)}
     if label not in blocks:
         raise NotFound(
             f"There is no memory block '{label}'; there are: {', '.join(map(printable_line, blocks)) or 'none'}"

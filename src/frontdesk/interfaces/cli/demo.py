@@ -79,33 +79,33 @@ class DemoClient:
 
     client: httpx2.AsyncClient
 
-    async def mcp(self, tool: str, arguments: Mapping[str, Any] | None = None, **said: str) -> JsonAnswer:
+    async def mcp(self, tool: str, arguments: Mapping[str, Any] | None = None, **text: str) -> JsonAnswer:
         """Call one of our MCP tools. `said` are headers, with _ for -."""
         params = {"name": tool, "arguments": dict(arguments or {})}
         frame = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        answer = await self.client.post("/mcp", json=frame, headers={**MCP_HEADERS, **_headers(said)})
+        answer = await self.client.post("/mcp", json=frame, headers={**MCP_HEADERS, **_headers(text)})
         return _json_answer(answer)
 
-    async def rest(self, method: str, path: str, body: Mapping[str, Any] | None = None, **said: str) -> JsonAnswer:
-        answer = await self.client.request(method, path, json=body, headers=_headers(said))
+    async def rest(self, method: str, path: str, body: Mapping[str, Any] | None = None, **text: str) -> JsonAnswer:
+        answer = await self.client.request(method, path, json=body, headers=_headers(text))
         return _json_answer(answer)
 
-    async def talk(self, agent_id: str, user_id: str, messages: tuple[str, ...], **said: str) -> None:
+    async def talk(self, agent_id: str, user_id: str, messages: tuple[str, ...], **text: str) -> None:
         """Open a session with an agent, send these messages in order, and wait for each answer."""
         whose = {"userId": user_id}
-        opened = await self.rest("POST", "/api/agents/sessions", {"agentId": agent_id, **whose}, **said)
+        opened = await self.rest("POST", "/api/agents/sessions", {"agentId": agent_id, **whose}, **text)
         session = str(opened["sessionId"])
         for number, message in enumerate(messages, 1):
             sent = {"sessionId": session, "message": message, **whose}
-            await self.rest("POST", "/api/agents/messages", sent, **said)
-            await self._wait_for_answers(session, number, said)
+            await self.rest("POST", "/api/agents/messages", sent, **text)
+            await self._wait_for_answers(session, number, text)
 
-    async def _wait_for_answers(self, session: str, answers: int, said: Mapping[str, str]) -> None:
+    async def _wait_for_answers(self, session: str, answers: int, headers: Mapping[str, str]) -> None:
         with anyio.move_on_after(ANSWER_SECONDS):
             while True:
                 # Sleeps first: most answers are quick, and each poll is an entry in the journal.
                 await anyio.sleep(ANSWER_POLL_SECONDS)
-                told = await self.rest("GET", f"/api/agents/sessions?sessionId={session}", None, **said)
+                told = await self.rest("GET", f"/api/agents/sessions?sessionId={session}", None, **headers)
                 over = [one for one in told.get("messages", ()) if one.get("stopReason")]
                 if len(over) >= answers:
                     return
@@ -119,8 +119,8 @@ async def open_demo_client(app: App) -> AsyncGenerator[DemoClient]:
         yield DemoClient(client)
 
 
-def _headers(said: Mapping[str, str]) -> dict[str, str]:
-    return {name.replace("_", "-"): value for name, value in said.items()}
+def _headers(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 def _json_answer(answer: httpx2.Response) -> JsonAnswer:

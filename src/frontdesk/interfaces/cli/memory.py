@@ -521,10 +521,12 @@ def add_category(
     user
         The person whose category it is.
     """
-    given: dict[str, Any] = {"name": name, "description": description, "color": color, "icon": icon}
+    arguments: dict[str, Any] = {"name": name, "description": description, "color": color, "icon": icon}
 
     async def make(acting: PersonContext, record: CallRecord) -> Category:
-        category = await acting.memory.categories.create(acting.scope, validate_input(CreateCategory, given).provided())
+        category = await acting.memory.categories.create(
+            acting.scope, validate_input(CreateCategory, arguments).provided()
+        )
         record.action += f" {category.id}"
         return category
 

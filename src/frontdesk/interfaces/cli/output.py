@@ -44,10 +44,10 @@ def reveal_hidden(value: object, indent: int | None = None) -> str:
     )
 
 
-def format_arguments(given: Mapping[str, Any], length: int) -> str:
+def format_arguments(arguments: Mapping[str, Any], length: int) -> str:
     """A tool call's arguments on one line."""
     shown = ", ".join(
-        f"{printable_line(name)}={_shorten(reveal_hidden(value), length)}" for name, value in given.items()
+        f"{printable_line(name)}={_shorten(reveal_hidden(value), length)}" for name, value in arguments.items()
     )
     return _shorten(shown, 2 * length)
 

@@ -136,8 +136,8 @@ def _lint_summary(declared: DeclaredManifest) -> str:
     return f"{has}; {_plural(errors, 'error')}, {_plural(len(declared.problems) - errors, 'warning')}."
 
 
-def _describe_findings(found: Sequence[ServerVerification]) -> Iterator[str]:
-    for one in found:
+def _describe_findings(servers: Sequence[ServerVerification]) -> Iterator[str]:
+    for one in servers:
         if one.failure is not None:
             yield printable_line(f"{one.server}: {one.failure}")
             continue
@@ -153,13 +153,13 @@ def _describe_findings(found: Sequence[ServerVerification]) -> Iterator[str]:
             yield f"  {printable_line(f'not declared: {list_first(undeclared, MOST_NAMED)}')}"
 
 
-def _verify_outcome(found: Sequence[ServerVerification]) -> str:
-    if not found:
+def _verify_outcome(servers: Sequence[ServerVerification]) -> str:
+    if not servers:
         return "The manifest declares no server."
-    silent = sum(one.failure is not None for one in found)
-    counts = {state: sum(len(one.tools_in_state(state)) for one in found) for state in ToolState}
+    silent = sum(one.failure is not None for one in servers)
+    counts = {state: sum(len(one.tools_in_state(state)) for one in servers) for state in ToolState}
     said = [f"{counts[state]} {state}" for state in (ToolState.FOUND, ToolState.MISSING, ToolState.DRIFTED)]
-    return f"{_plural(len(found), 'server')}, {silent} without an answer; tools: {', '.join(said)}."
+    return f"{_plural(len(servers), 'server')}, {silent} without an answer; tools: {', '.join(said)}."
 
 
 def _count_problems(declared: DeclaredManifest, level: ProblemLevel) -> int:

@@ -92,8 +92,8 @@ def describe_crawl(step: CrawlStep) -> str:
     return f"{step.tools} tools" + (f" ({CHANGE_PATTERN.sub(_describe_change, step.message)})" if step.message else "")
 
 
-def _describe_change(found: re.Match[str]) -> str:
-    count, kind, names = found.groups()
+def _describe_change(match: re.Match[str]) -> str:
+    count, kind, names = match.groups()
     if kind == "held":
         return f"{count} changed and held back: {names}; {REVIEW_COMMAND}"
     return f"{count} changed, and in use as it is now: {names}; look at it: {REVIEW_COMMAND}"

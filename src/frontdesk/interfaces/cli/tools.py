@@ -215,16 +215,18 @@ def call(
         sys.exit(1)
 
 
-def _explanation_fields(found: SearchExplanation) -> Mapping[str, Any]:
-    one = found.finding
-    place = f"{found.place} of {found.searched:,}" if found.place else f"none of the first among {found.searched:,}"
+def _explanation_fields(results: SearchExplanation) -> Mapping[str, Any]:
+    one = results.finding
+    place = (
+        f"{results.place} of {results.searched:,}" if results.place else f"none of the first among {results.searched:,}"
+    )
     return {
-        "tool": found.tool.id,
-        "verdict": found.verdict,
+        "tool": results.tool.id,
+        "verdict": results.verdict,
         "score": round(one.score, 1) if one else 0,
         "place": place,
         "words": ", ".join(one.words) if one and one.words else "-",
-        "meaning": (round(one.meaning, 1) if one else 0) if found.by_meaning else "not compared",
+        "meaning": (round(one.meaning, 1) if one else 0) if results.by_meaning else "not compared",
         "past_use": round(one.past_use, 1) if one else 0,
         "by_name": bool(one and one.exact),
     }

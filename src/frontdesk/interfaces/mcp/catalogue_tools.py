@@ -119,22 +119,22 @@ class McpCallToolInput(McpToolInput):
         return parse_arguments(self.arguments)
 
 
-async def find_tools(app: App, caller: Caller, given: McpFindToolsInput) -> McpToolResult:
+async def find_tools(app: App, caller: Caller, request: McpFindToolsInput) -> McpToolResult:
     app.identity.require_agent(caller)
-    query, detailed = given.find_query, coerce_flag(given.detailed_response)
+    query, detailed = request.find_query, coerce_flag(request.detailed_response)
     result = await app.tools.find(caller, query)
     text = describe_found_tools(result, detailed=detailed, min_score=query.min_score)
-    if not coerce_flag(given.apply_rules, default=True):
+    if not coerce_flag(request.apply_rules, default=True):
         text = f"{text}\n\n{RULES_NOTE}."
     structured = ToolSelectionResponse.of_result(result, detailed=detailed).model_dump(mode="json", exclude_none=True)
     return McpToolResult([{"type": "text", "text": text}], structured)
 
 
-async def call_tool(app: App, caller: Caller, given: McpCallToolInput, call: CallContext) -> McpToolResult:
+async def call_tool(app: App, caller: Caller, request: McpCallToolInput, call: CallContext) -> McpToolResult:
     if caller.user_id is None:
         app.identity.require_agent(caller)
     result = await app.tools.dispatcher.call(
-        caller, given.name, given.tool_arguments, token=call.request_context.token, progress=call.progress
+        caller, request.name, request.tool_arguments, token=call.request_context.token, progress=call.progress
     )
     return relay_result(result, call.version)
 

@@ -136,8 +136,8 @@ TOKEN_TYPE = "Bearer"  # noqa: S105
 OTHER_PERSON = "The credential of this request is another person's than this token; use one of this person's for both"
 
 
-async def begin_login(app: App, _caller: Caller, given: BeginLoginInput) -> McpToolResult:
-    found = app.identity.oauth.authorize_url(given.client_id, given.redirect_uri, given.scope, given.state)
+async def begin_login(app: App, _caller: Caller, request: BeginLoginInput) -> McpToolResult:
+    found = app.identity.oauth.authorize_url(request.client_id, request.redirect_uri, request.scope, request.state)
     answer = BeginLoginOutput(
         authorization_url=found.url,
         client_id=found.client_id,
@@ -154,13 +154,13 @@ async def begin_login(app: App, _caller: Caller, given: BeginLoginInput) -> McpT
     )
 
 
-async def exchange_code(app: App, caller: Caller, given: ExchangeCodeInput, call: CallContext) -> McpToolResult:
-    issued = await app.identity.oauth.exchange(given.code, given.redirect_uri, given.code_verifier or "")
+async def exchange_code(app: App, caller: Caller, request: ExchangeCodeInput, call: CallContext) -> McpToolResult:
+    issued = await app.identity.oauth.exchange(request.code, request.redirect_uri, request.code_verifier or "")
     return await _tokens_result(app, caller, call, issued)
 
 
-async def refresh_login(app: App, caller: Caller, given: RefreshTokenInput, call: CallContext) -> McpToolResult:
-    return await _tokens_result(app, caller, call, await app.identity.oauth.refresh(given.refresh_token))
+async def refresh_login(app: App, caller: Caller, request: RefreshTokenInput, call: CallContext) -> McpToolResult:
+    return await _tokens_result(app, caller, call, await app.identity.oauth.refresh(request.refresh_token))
 
 
 async def get_user_info(app: App, caller: Caller, _given: NoArguments, call: CallContext) -> McpToolResult:
@@ -194,8 +194,8 @@ async def clear_auth(app: App, caller: Caller, _given: NoArguments, call: CallCo
     return _text_result("This session remembers no token now.", SessionTokenOutput(user_id=caller.user_id, kept=False))
 
 
-async def set_access_token(app: App, caller: Caller, given: SetTokenInput, call: CallContext) -> McpToolResult:
-    token = strip_bearer(given.access_token.strip())
+async def set_access_token(app: App, caller: Caller, request: SetTokenInput, call: CallContext) -> McpToolResult:
+    token = strip_bearer(request.access_token.strip())
     user_id, kept = await _store_token(app, caller, call, token)
     return _text_result(
         f"This acts for {user_id}. {TOKEN_STORED if kept else TOKEN_NOT_STORED}",
@@ -354,8 +354,8 @@ AGENT_WORK_TOOLS = frozenset({"accept_ai_task", "update_ai_task", "complete_ai_t
 def _memory_tool(tool: MemoryTool) -> ToolSpec:
     """Declare a memory tool for MCP. Agents on a host do not get these: so many tools would hide their other tools."""
 
-    async def run(app: App, caller: Caller, given: MemoryRequest) -> McpToolResult:
-        return _memory_result(await tool.run(app.memory, PersonScope.for_caller(caller), given))
+    async def run(app: App, caller: Caller, request: MemoryRequest) -> McpToolResult:
+        return _memory_result(await tool.run(app.memory, PersonScope.for_caller(caller), request))
 
     return ToolSpec(
         name=tool.name,
@@ -378,9 +378,9 @@ def _memory_result(told: MemoryToolResult) -> McpToolResult:
     return McpToolResult([{"type": "text", "text": told.text}], told.answer.model_dump(mode="json"))
 
 
-async def _system_status(app: App, caller: Caller, given: GetSystemStatus) -> McpToolResult:
+async def _system_status(app: App, caller: Caller, request: GetSystemStatus) -> McpToolResult:
     sources = StatusSources(app.check_parts, app.journal)
-    return _memory_result(await system_status_tool(sources, app.memory, PersonScope.for_caller(caller), given))
+    return _memory_result(await system_status_tool(sources, app.memory, PersonScope.for_caller(caller), request))
 
 
 STATUS_TOOL = ToolSpec(

@@ -56,28 +56,28 @@ def required_fields(*names: str) -> ConfigDict:
     return ConfigDict(json_schema_extra={"required": list[Any](names)})
 
 
-def to_text(given: object) -> str:
+def to_text(value: object) -> str:
     """The value as a text; half of a surrogate pair, which JSON can carry, is replaced."""
-    if given is None:
+    if value is None:
         return ""
-    text = given if isinstance(given, str) else json.dumps(given)
+    text = value if isinstance(value, str) else json.dumps(value)
     return text.encode(errors="replace").decode()
 
 
-def optional_text(given: object) -> str | None:
+def optional_text(value: object) -> str | None:
     """A text that may be left out; models also send an empty text, `none` or `null` for that."""
-    found = to_text(given).strip()
+    found = to_text(value).strip()
     return None if found.lower() in EMPTY_WORDS else found
 
 
-def optional_interval(given: object) -> str | int | None:
+def optional_interval(value: object) -> str | int | None:
     """A duration that may be left out; a number counts seconds."""
-    return given if isinstance(given, int) and not isinstance(given, bool) else optional_text(given)
+    return value if isinstance(value, int) and not isinstance(value, bool) else optional_text(value)
 
 
-def optional_number(given: object, default: int | None = None) -> object:
+def optional_number(value: object, default: int | None = None) -> object:
     """A number that may be left out; the scheduler checks whether it is one."""
-    found = optional_text(given) if isinstance(given, str) else given
+    found = optional_text(value) if isinstance(value, str) else value
     return default if found is None else found
 
 
@@ -322,11 +322,11 @@ class ScopeInput(McpToolInput):
     scope: object = loose_field("string", "Whose default; your own when left out.")
 
 
-def split_words(given: object) -> Sequence[str]:
+def split_words(value: object) -> Sequence[str]:
     """Names from a list, or from a text with commas."""
-    if isinstance(given, str):
-        return [word.strip() for word in given.split(",") if word.strip()]
-    return [str(word) for word in cast("list[object]", given)] if isinstance(given, list) else []
+    if isinstance(value, str):
+        return [word.strip() for word in value.split(",") if word.strip()]
+    return [str(word) for word in cast("list[object]", value)] if isinstance(value, list) else []
 
 
 class ScheduleToolOutput(ScheduleResponseModel):

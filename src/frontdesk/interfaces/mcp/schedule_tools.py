@@ -84,39 +84,42 @@ async def add_schedule(
     return ScheduleOutput.of(added, f"Prompt scheduled with ID {added.schedule.id}").result()
 
 
-async def preview_schedule(app: App, caller: Caller, given: PreviewInput) -> McpToolResult:
-    count, rule = optional_number(given.count, DEFAULT_PREVIEW), RuleRequest(**given.rule_fields)
-    if given.schedule_id is None:
+async def preview_schedule(app: App, caller: Caller, request: PreviewInput) -> McpToolResult:
+    count, rule = optional_number(request.count, DEFAULT_PREVIEW), RuleRequest(**request.rule_fields)
+    if request.schedule_id is None:
         found = await app.schedules.queries.preview_rule(caller, rule, count)
     elif rule.is_empty:
-        found = await app.schedules.queries.preview(caller, given.schedule_id, count)
+        found = await app.schedules.queries.preview(caller, request.schedule_id, count)
     else:
         raise Invalid("Give a schedule_id, or a rule to try, and not both")
     return PreviewOutput.model_validate(PreviewOutput.fields_of(found)).result()
 
 
-async def cancel_schedule(app: App, caller: Caller, given: ScheduleIdInput) -> McpToolResult:
-    number = (await app.schedules.cancel(caller, given.schedule_id)).id
+async def cancel_schedule(app: App, caller: Caller, request: ScheduleIdInput) -> McpToolResult:
+    number = (await app.schedules.cancel(caller, request.schedule_id)).id
     return CancelledScheduleOutput(cancelled_id=number, message=f"Schedule {number} cancelled").result()
 
 
-async def pause_schedule(app: App, caller: Caller, given: ScheduleIdInput) -> McpToolResult:
-    schedule = await app.schedules.pause(caller, given.schedule_id)
+async def pause_schedule(app: App, caller: Caller, request: ScheduleIdInput) -> McpToolResult:
+    schedule = await app.schedules.pause(caller, request.schedule_id)
     return ScheduleStateOutput.of(schedule, f"Schedule {schedule.id} paused").result()
 
 
-async def resume_schedule(app: App, caller: Caller, given: ScheduleIdInput) -> McpToolResult:
-    added = await app.schedules.resume(caller, given.schedule_id)
+async def resume_schedule(app: App, caller: Caller, request: ScheduleIdInput) -> McpToolResult:
+    added = await app.schedules.resume(caller, request.schedule_id)
     return ScheduleOutput.of(added, f"Schedule {added.schedule.id} resumed").result()
 
 
-async def update_schedule(app: App, caller: Caller, given: UpdateScheduleInput) -> McpToolResult:
-    added = await app.schedules.update(caller, given.schedule_id, given.change)
+async def update_schedule(app: App, caller: Caller, request: UpdateScheduleInput) -> McpToolResult:
+    added = await app.schedules.update(caller, request.schedule_id, request.change)
     return ScheduleOutput.of(added, f"Schedule {added.schedule.id} updated").result()
 
 
-async def run_schedule_now(app: App, caller: Caller, given: ScheduleIdInput) -> McpToolResult:
-    delivery_id, number = await app.schedules.run_now(caller, given.schedule_id), parse_schedule_id(given.schedule_id)
+async def run_schedule_now(app: App, caller: Caller, request: ScheduleIdInput) -> McpToolResult:
+    delivery_id, number = (
+        await app.schedules.run_now(caller, request.schedule_id),
+        parse_schedule_id(request.schedule_id),
+    )
     message = f"Schedule {number} runs now; promptyoself_history tells what came of it"
     return RunStartedOutput(id=number, delivery_id=delivery_id, message=message).result()
 
@@ -124,24 +127,24 @@ async def run_schedule_now(app: App, caller: Caller, given: ScheduleIdInput) -> 
 EXPLICIT_SOURCES = frozenset({AgentIdSource.HEADER, AgentIdSource.PARAMETER, AgentIdSource.METADATA})
 
 
-async def list_schedules(app: App, caller: Caller, given: ScheduleListInput) -> McpToolResult:
+async def list_schedules(app: App, caller: Caller, request: ScheduleListInput) -> McpToolResult:
     wanted = ListSchedules(
         # An admin may see all schedules, and with a named agent lists that agent's.
         caller.agent_id if caller.source in EXPLICIT_SOURCES else None,
-        include_cancelled=coerce_flag(given.include_cancelled),
-        after_id=optional_number(given.after, 0),
-        limit=optional_number(given.limit, DEFAULT_LIMIT),
+        include_cancelled=coerce_flag(request.include_cancelled),
+        after_id=optional_number(request.after, 0),
+        limit=optional_number(request.limit, DEFAULT_LIMIT),
     )
     listed = await app.schedules.queries.list(caller, wanted)
     return ScheduleListOutput.of(listed).result()
 
 
-async def list_runs(app: App, caller: Caller, given: RunHistoryInput) -> McpToolResult:
+async def list_runs(app: App, caller: Caller, request: RunHistoryInput) -> McpToolResult:
     wanted = ListRuns(
-        None if given.schedule_id is None else parse_schedule_id(given.schedule_id),
-        standing=parse_run_status(optional_text(given.standing)),
-        before=optional_text(given.before),
-        limit=optional_number(given.limit, DEFAULT_RUNS),
+        None if request.schedule_id is None else parse_schedule_id(request.schedule_id),
+        standing=parse_run_status(optional_text(request.standing)),
+        before=optional_text(request.before),
+        limit=optional_number(request.limit, DEFAULT_RUNS),
     )
     return RunHistoryOutput.of(await app.schedules.queries.history(caller, wanted)).result()
 
@@ -166,9 +169,9 @@ async def check_agent_host(app: App, caller: Caller, _given: NoArguments) -> Mcp
     return ConnectionTestOutput(message=found.message, details=dict(found.details)).result()
 
 
-async def upload_tool(app: App, caller: Caller, given: UploadToolInput) -> McpToolResult:
-    name, about = optional_text(given.name), optional_text(given.description)
-    done = await app.schedules.host.upload_tool(caller, to_text(given.source_code), name, about)
+async def upload_tool(app: App, caller: Caller, request: UploadToolInput) -> McpToolResult:
+    name, about = optional_text(request.name), optional_text(request.description)
+    done = await app.schedules.host.upload_tool(caller, to_text(request.source_code), name, about)
     return UploadedToolOutput(tool_id=done.tool_id, name=done.name).result()
 
 
@@ -177,9 +180,9 @@ async def scheduler_status(app: App, caller: Caller, _given: NoArguments) -> Mcp
     return SchedulerStatusOutput.model_validate(found.model_dump()).result()
 
 
-async def execute_due(app: App, caller: Caller, given: ExecuteInput, line: CallContext) -> McpToolResult:
+async def execute_due(app: App, caller: Caller, request: ExecuteInput, line: CallContext) -> McpToolResult:
     """Run what is due, once or in a loop. A client that disconnects or cancels ends the loop; no run is lost."""
-    if not coerce_flag(given.loop):
+    if not coerce_flag(request.loop):
         return ExecutionOutput.of(await app.schedules.executor.run_due(caller)).result()
     done = 0
 
@@ -190,7 +193,7 @@ async def execute_due(app: App, caller: Caller, given: ExecuteInput, line: CallC
             await line.progress(number, None, f"{done} prompts executed")
 
     await app.schedules.executor.loop(
-        caller, given.interval, optional_number(given.max_seconds, MAX_LOOP_SECONDS), report
+        caller, request.interval, optional_number(request.max_seconds, MAX_LOOP_SECONDS), report
     )
     return ExecutionOutput(message="Scheduler loop completed").result()
 
@@ -229,20 +232,20 @@ def metadata_keys(metadata: Mapping[str, object]) -> Iterator[str]:
             yield name
 
 
-async def set_default_agent(app: App, caller: Caller, given: DefaultAgentInput) -> McpToolResult:
+async def set_default_agent(app: App, caller: Caller, request: DefaultAgentInput) -> McpToolResult:
     return _default_agent_output(
-        await app.schedules.defaults.set_for_everybody(caller, optional_text(given.agent_id))
+        await app.schedules.defaults.set_for_everybody(caller, optional_text(request.agent_id))
     ).result()
 
 
-async def set_scoped_default_agent(app: App, caller: Caller, given: ScopedAgentInput) -> McpToolResult:
+async def set_scoped_default_agent(app: App, caller: Caller, request: ScopedAgentInput) -> McpToolResult:
     return _default_agent_output(
-        await app.schedules.defaults.set(caller, optional_text(given.agent_id), optional_text(given.scope))
+        await app.schedules.defaults.set(caller, optional_text(request.agent_id), optional_text(request.scope))
     ).result()
 
 
-async def get_scoped_default_agent(app: App, caller: Caller, given: ScopeInput) -> McpToolResult:
-    return _default_agent_output(await app.schedules.defaults.get(caller, optional_text(given.scope))).result()
+async def get_scoped_default_agent(app: App, caller: Caller, request: ScopeInput) -> McpToolResult:
+    return _default_agent_output(await app.schedules.defaults.get(caller, optional_text(request.scope))).result()
 
 
 def _default_agent_output(found: ScopedDefaultAgent) -> DefaultAgentOutput:

@@ -57,10 +57,10 @@ from frontdesk.llm.events import (
 )
 
 
-def build_messages(said: Sequence[HistoryItem]) -> list[ChatMessage]:
+def build_messages(items: Sequence[HistoryItem]) -> list[ChatMessage]:
     """The person's messages and the agent's replies, one of each per turn, in order."""
     past = MessageHistory()
-    for one in said:
+    for one in items:
         past.add(one)
     return past.messages
 
@@ -271,9 +271,9 @@ def add_chat_routes(api: FastAPI, chat: ChatService) -> None:
 
 def _add_session_routes(api: FastAPI, chat: ChatService) -> None:
     @api.post("/agents/sessions", responses=ERROR_RESPONSES, summary="Open a session with an agent")
-    async def open_session(given: NewSessionRequest, caller: CurrentCaller) -> NewSessionResponse:
-        check_user_id(caller, given.user_id)
-        view = await chat.open(caller, given.agent_id)
+    async def open_session(request: NewSessionRequest, caller: CurrentCaller) -> NewSessionResponse:
+        check_user_id(caller, request.user_id)
+        view = await chat.open(caller, request.agent_id)
         return NewSessionResponse(
             session_id=view.session.id,
             agent_id=view.agent.id,
@@ -303,37 +303,37 @@ def _add_session_routes(api: FastAPI, chat: ChatService) -> None:
         return SessionResponse(**fields, messages=build_messages(view.said), pending=pending_calls(view.pending))
 
     @api.delete("/agents/sessions", responses=ERROR_RESPONSES, summary="End a session and what is under way in it")
-    async def delete_session(given: SessionRequest, caller: CurrentCaller) -> SuccessResponse:
-        check_user_id(caller, given.user_id)
-        await chat.delete(caller, given.session_id)
+    async def delete_session(request: SessionRequest, caller: CurrentCaller) -> SuccessResponse:
+        check_user_id(caller, request.user_id)
+        await chat.delete(caller, request.session_id)
         return SuccessResponse()
 
     @api.post("/agents/sessions/restore", responses=ERROR_RESPONSES, summary="Open a session again that has run out")
-    async def restore_session(given: RestoreSessionRequest, caller: CurrentCaller) -> RestoreSessionResponse:
-        check_user_id(caller, given.user_id)
-        restored = await chat.restore(caller, given.session_id, given.agent_id)
-        return RestoreSessionResponse(session_id=given.session_id, restored=restored)
+    async def restore_session(request: RestoreSessionRequest, caller: CurrentCaller) -> RestoreSessionResponse:
+        check_user_id(caller, request.user_id)
+        restored = await chat.restore(caller, request.session_id, request.agent_id)
+        return RestoreSessionResponse(session_id=request.session_id, restored=restored)
 
 
 def _add_message_routes(api: FastAPI, chat: ChatService) -> None:
     @api.post("/agents/messages", responses=ERROR_RESPONSES, summary="Say something; the reply is streamed")
-    async def send_message(given: NewMessageRequest, caller: CurrentCaller, token: CurrentToken) -> SentResponse:
-        check_user_id(caller, given.user_id)
-        taken = await chat.send_message(caller, given.session_id, given.message, token)
-        return SentResponse(session_id=given.session_id, message_id=taken.message_id, queued=taken.queued)
+    async def send_message(request: NewMessageRequest, caller: CurrentCaller, token: CurrentToken) -> SentResponse:
+        check_user_id(caller, request.user_id)
+        taken = await chat.send_message(caller, request.session_id, request.message, token)
+        return SentResponse(session_id=request.session_id, message_id=taken.message_id, queued=taken.queued)
 
     @api.post("/agents/approvals", responses=ERROR_RESPONSES, summary="Approve or reject the tool calls that wait")
-    async def send_approvals(given: ApprovalsRequest, caller: CurrentCaller, token: CurrentToken) -> SentResponse:
-        check_user_id(caller, given.user_id)
-        words = [word.approval() for word in given.approvals]
-        taken = await chat.approve(caller, given.session_id, words, token)
-        return SentResponse(session_id=given.session_id, message_id=taken.message_id, queued=taken.queued)
+    async def send_approvals(request: ApprovalsRequest, caller: CurrentCaller, token: CurrentToken) -> SentResponse:
+        check_user_id(caller, request.user_id)
+        words = [word.approval() for word in request.approvals]
+        taken = await chat.approve(caller, request.session_id, words, token)
+        return SentResponse(session_id=request.session_id, message_id=taken.message_id, queued=taken.queued)
 
     @api.post("/agents/cancel", responses=ERROR_RESPONSES, summary="Stop what is under way in a session")
-    async def cancel(given: SessionRequest, caller: CurrentCaller) -> CancelSessionResponse:
-        check_user_id(caller, given.user_id)
-        cancelled = await chat.cancel(caller, given.session_id)
-        return CancelSessionResponse(session_id=given.session_id, cancelled=cancelled)
+    async def cancel(request: SessionRequest, caller: CurrentCaller) -> CancelSessionResponse:
+        check_user_id(caller, request.user_id)
+        cancelled = await chat.cancel(caller, request.session_id)
+        return CancelSessionResponse(session_id=request.session_id, cancelled=cancelled)
 
     @api.get(
         "/agents/stream",

@@ -187,8 +187,8 @@ def _add_list_and_create(router: APIRouter, app: App) -> None:
         return KeyListResponse(data=[KeyResponse.of(key) for key in await keys.list(caller)])
 
     @router.post("", status_code=201, summary="Make a key; it is told this once")
-    async def create_api_key(asked: NewKeyRequest, caller: LoggedInCaller) -> NewKeyResponse:
-        made = await keys.create(caller, asked.name, frozenset(asked.scopes), asked.lifetime)
+    async def create_api_key(request: NewKeyRequest, caller: LoggedInCaller) -> NewKeyResponse:
+        made = await keys.create(caller, request.name, frozenset(request.scopes), request.lifetime)
         return NewKeyResponse(data=KeyWithSecret.with_secret(*made))
 
 
@@ -196,8 +196,8 @@ def _add_changes(router: APIRouter, app: App) -> None:
     keys = app.identity.own_keys
 
     @router.put("/{key_id}", summary="Rename a key, switch it off or on, or let it do more or less")
-    async def update_api_key(key_id: str, asked: ChangeKeyRequest, caller: LoggedInCaller) -> SingleKeyResponse:
-        return SingleKeyResponse(data=KeyResponse.of(await keys.change(caller, key_id, asked.changes)))
+    async def update_api_key(key_id: str, request: ChangeKeyRequest, caller: LoggedInCaller) -> SingleKeyResponse:
+        return SingleKeyResponse(data=KeyResponse.of(await keys.change(caller, key_id, request.changes)))
 
     @router.delete("/{key_id}", summary="End a key for good")
     async def delete_api_key(key_id: str, caller: LoggedInCaller) -> DeletedKeyResponse:
@@ -206,10 +206,10 @@ def _add_changes(router: APIRouter, app: App) -> None:
 
     @router.post("/{key_id}/rotate", status_code=201, summary="Put a new key in the place of one; it is told this once")
     async def rotate_api_key(
-        key_id: str, caller: LoggedInCaller, asked: RotateKeyRequest | None = None
+        key_id: str, caller: LoggedInCaller, request: RotateKeyRequest | None = None
     ) -> NewKeyResponse:
         return NewKeyResponse(
-            data=KeyWithSecret.with_secret(*await keys.rotate(caller, key_id, (asked or RotateKeyRequest()).overlap))
+            data=KeyWithSecret.with_secret(*await keys.rotate(caller, key_id, (request or RotateKeyRequest()).overlap))
         )
 
 

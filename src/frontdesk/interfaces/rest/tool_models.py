@@ -193,14 +193,14 @@ class SearchToolsResponse(ToolsApiModel):
     unknown: list[str] = Field(description="Which of the servers that were named there are not.")
 
     @classmethod
-    def of(cls, found: ToolSearchResults, *, detailed: bool) -> "SearchToolsResponse":
+    def of(cls, results: ToolSearchResults, *, detailed: bool) -> "SearchToolsResponse":
         return cls(
-            found=[FoundTool.of(one, detailed=detailed) for one in found.findings],
-            nothing_relevant=found.nothing_relevant,
-            best_score=None if found.best is None else round(found.best, 1),
-            by_meaning=found.by_meaning,
-            searched=found.searched,
-            unknown=list(found.unknown),
+            found=[FoundTool.of(one, detailed=detailed) for one in results.findings],
+            nothing_relevant=results.nothing_relevant,
+            best_score=None if results.best is None else round(results.best, 1),
+            by_meaning=results.by_meaning,
+            searched=results.searched,
+            unknown=list(results.unknown),
         )
 
 
@@ -347,19 +347,19 @@ class ExplainSearchResponse(ToolsApiModel):
     by_meaning: bool
 
     @classmethod
-    def of(cls, found: SearchExplanation) -> "ExplainSearchResponse":
-        one = found.finding
+    def of(cls, results: SearchExplanation) -> "ExplainSearchResponse":
+        one = results.finding
         return cls(
-            tool=ToolResponse.of(found.tool),
-            verdict=found.verdict,
-            place=found.place,
+            tool=ToolResponse.of(results.tool),
+            verdict=results.verdict,
+            place=results.place,
             score=round(one.score, 1) if one else 0,
             reason=one.reason if one else "nothing speaks for it",
             words=list(one.words) if one else [],
             meaning=round(one.meaning, 1) if one else 0,
             past_use=round(one.past_use, 1) if one else 0,
-            searched=found.searched,
-            by_meaning=found.by_meaning,
+            searched=results.searched,
+            by_meaning=results.by_meaning,
         )
 
 

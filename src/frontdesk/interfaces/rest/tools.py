@@ -57,39 +57,41 @@ def add_search_routes(router: APIRouter, app: App) -> None:
     tools = app.tools
 
     @router.post("/search", responses=ERROR_RESPONSES, summary="Find tools by what they should do")
-    async def search_tools(asked: SearchToolsRequest, caller: CurrentCaller) -> SearchToolsResponse:
-        names = frozenset(coerce_tool_names(asked.servers))
-        search = SearchTools(asked.query, coerce_limit(asked.limit), coerce_min_score(asked.min_score), names)
-        return SearchToolsResponse.of(await tools.search(caller, search), detailed=coerce_flag(asked.detailed))
+    async def search_tools(request: SearchToolsRequest, caller: CurrentCaller) -> SearchToolsResponse:
+        names = frozenset(coerce_tool_names(request.servers))
+        search = SearchTools(request.query, coerce_limit(request.limit), coerce_min_score(request.min_score), names)
+        return SearchToolsResponse.of(await tools.search(caller, search), detailed=coerce_flag(request.detailed))
 
     @router.post("/attach", responses=ERROR_RESPONSES, summary="Find tools for an agent, and attach them to it")
-    async def attach_tools(asked: AttachToolsRequest, caller: CurrentCaller) -> ToolSelectionResponse:
+    async def attach_tools(request: AttachToolsRequest, caller: CurrentCaller) -> ToolSelectionResponse:
         app.identity.require_agent(caller)
-        return ToolSelectionResponse.of_result(await tools.find(caller, asked.find_query))
+        return ToolSelectionResponse.of_result(await tools.find(caller, request.find_query))
 
     @router.post("/prune", responses=ERROR_RESPONSES, summary="Take from an agent the tools that fit a prompt least")
-    async def prune_tools(asked: PruneToolsRequest, caller: CurrentCaller) -> AgentToolChanges:
+    async def prune_tools(request: PruneToolsRequest, caller: CurrentCaller) -> AgentToolChanges:
         app.identity.require_agent(caller)
-        rate = None if asked.drop_rate is None else coerce_drop_rate(asked.drop_rate, app.settings.default_drop_rate)
-        keep, dry_run = coerce_tool_names(asked.keep_tool_ids), coerce_flag(asked.dry_run)
+        rate = (
+            None if request.drop_rate is None else coerce_drop_rate(request.drop_rate, app.settings.default_drop_rate)
+        )
+        keep, dry_run = coerce_tool_names(request.keep_tool_ids), coerce_flag(request.dry_run)
         return AgentToolChanges.of(
-            await tools.prune(caller, asked.user_prompt, drop_rate=rate, keep=keep, dry_run=dry_run)
+            await tools.prune(caller, request.user_prompt, drop_rate=rate, keep=keep, dry_run=dry_run)
         )
 
     @router.post("/call", responses=ERROR_RESPONSES, summary="Run a tool now")
-    async def call_tool(asked: RunToolRequest, caller: CurrentCaller, token: CurrentToken) -> RunToolResponse:
-        result = await tools.dispatcher.call(caller, asked.name, asked.arguments, token=token)
+    async def call_tool(request: RunToolRequest, caller: CurrentCaller, token: CurrentToken) -> RunToolResponse:
+        result = await tools.dispatcher.call(caller, request.name, request.arguments, token=token)
         return RunToolResponse.of(result)
 
     @router.post("/pick", responses=ERROR_RESPONSES, summary="Say which of the tools found was the right one")
-    async def pick_tool(asked: PickToolRequest, caller: CurrentCaller) -> ToolResponse:
-        return ToolResponse.of(await tools.pick(caller, asked.name))
+    async def pick_tool(request: PickToolRequest, caller: CurrentCaller) -> ToolResponse:
+        return ToolResponse.of(await tools.pick(caller, request.name))
 
     @router.post("/explain", responses=ERROR_RESPONSES, summary="Why a search finds a tool, or does not")
-    async def explain_tool(asked: ExplainSearchRequest, caller: CurrentCaller) -> ExplainSearchResponse:
-        limit, least = coerce_limit(asked.limit), coerce_min_score(asked.min_score)
+    async def explain_tool(request: ExplainSearchRequest, caller: CurrentCaller) -> ExplainSearchResponse:
+        limit, least = coerce_limit(request.limit), coerce_min_score(request.min_score)
         return ExplainSearchResponse.of(
-            await explain_search(tools, caller, asked.query, asked.tool, limit=limit, min_score=least)
+            await explain_search(tools, caller, request.query, request.tool, limit=limit, min_score=least)
         )
 
 
@@ -107,8 +109,8 @@ def add_server_routes(router: APIRouter, app: App) -> None:
         return ServerListResponse(servers=shapes, tools=progress.tools, read=progress.embedded)
 
     @router.post("/servers", responses=ERROR_RESPONSES, summary="Add a server, and ask it for its tools")
-    async def add_server(asked: AddServerRequest, caller: CurrentCaller) -> ServerCrawlResponse:
-        return ServerCrawlResponse.of(await administration.add_server(caller, asked.spec, force=asked.force))
+    async def add_server(request: AddServerRequest, caller: CurrentCaller) -> ServerCrawlResponse:
+        return ServerCrawlResponse.of(await administration.add_server(caller, request.spec, force=request.force))
 
     @router.delete("/servers/{name}", responses=ERROR_RESPONSES, summary="Take off a server that was added")
     async def remove_server(name: str, caller: CurrentCaller) -> SuccessResponse:
@@ -117,9 +119,9 @@ def add_server_routes(router: APIRouter, app: App) -> None:
 
     @router.post("/refresh", responses=ERROR_RESPONSES, summary="Ask servers for their tools now")
     async def refresh_tools(
-        caller: CurrentCaller, asked: RefreshServersRequest | None = None
+        caller: CurrentCaller, request: RefreshServersRequest | None = None
     ) -> RefreshServersResponse:
-        steps = await administration.refresh(caller, asked.servers if asked else None)
+        steps = await administration.refresh(caller, request.servers if request else None)
         return RefreshServersResponse(servers=[ServerCrawlResponse.of(step) for step in steps])
 
 
@@ -143,8 +145,8 @@ def add_catalogue_routes(router: APIRouter, app: App) -> None:
         return ToolPageResponse.of(await list_permitted_tools(tools, caller, wanted))
 
     @router.post("/{tool_id:path}/review", responses=ERROR_RESPONSES, summary="Accept or refuse how a tool changed")
-    async def review_tool(tool_id: str, asked: ReviewToolRequest, caller: CurrentCaller) -> ToolDetailsResponse:
-        tool = await tools.administration.review(caller, tool_id, accept=asked.accept)
+    async def review_tool(tool_id: str, request: ReviewToolRequest, caller: CurrentCaller) -> ToolDetailsResponse:
+        tool = await tools.administration.review(caller, tool_id, accept=request.accept)
         return ToolDetailsResponse.with_other_version(tool, await tools.catalogue.other_version(tool.id))
 
     @router.get(
@@ -190,9 +192,9 @@ def _add_access_rules(router: APIRouter, app: App) -> None:
         )
 
     @router.post("/rights", responses=ERROR_RESPONSES, summary="Add a rule")
-    async def add_right(asked: AccessRuleRequest, caller: CurrentCaller) -> AccessRuleResponse:
+    async def add_right(request: AccessRuleRequest, caller: CurrentCaller) -> AccessRuleResponse:
         return AccessRuleResponse.of(
-            await administration.add_rule(caller, asked.subject, AccessEffect(asked.effect), asked.pattern)
+            await administration.add_rule(caller, request.subject, AccessEffect(request.effect), request.pattern)
         )
 
     @router.delete("/rights/{rule_id}", responses=ERROR_RESPONSES, summary="Take a rule away")

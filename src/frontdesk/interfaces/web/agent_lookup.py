@@ -23,25 +23,25 @@ async def agent_names(app: App, ids: Collection[str | None]) -> Mapping[str, str
         return {}
 
 
-async def find_agent(asked: PageRequest) -> Agent | None:
-    agent_id = asked.path_params["agent_id"]
-    return await host_answer_in_time(asked.app.host.find(agent_id)) if AGENT_ID_PATTERN.fullmatch(agent_id) else None
+async def find_agent(request: PageRequest) -> Agent | None:
+    agent_id = request.path_params["agent_id"]
+    return await host_answer_in_time(request.app.host.find(agent_id)) if AGENT_ID_PATTERN.fullmatch(agent_id) else None
 
 
-async def require_agent(asked: PageRequest) -> Agent:
-    found = await find_agent(asked)
+async def require_agent(request: PageRequest) -> Agent:
+    found = await find_agent(request)
     if found is None:
-        raise agent_not_found(asked)
+        raise agent_not_found(request)
     return found
 
 
-def agent_not_found(asked: PageRequest) -> NotFound:
-    return NotFound(f"There is no agent '{asked.path_params['agent_id'][:128]}'; the list shows all agents")
+def agent_not_found(request: PageRequest) -> NotFound:
+    return NotFound(f"There is no agent '{request.path_params['agent_id'][:128]}'; the list shows all agents")
 
 
-def agent_path(asked: PageRequest, *parts: str) -> str:
+def agent_path(request: PageRequest, *parts: str) -> str:
     """The address of an agent's page, or of a page below it."""
-    return "/".join(["/agents", quote(asked.path_params["agent_id"], safe=""), *parts])
+    return "/".join(["/agents", quote(request.path_params["agent_id"], safe=""), *parts])
 
 
 # A longer list is of no use in a form; other agents are named by their ids.
@@ -70,18 +70,18 @@ class AgentChoices:
         return [("", first), *known, *gone]
 
 
-async def list_agent_choices(asked: PageRequest) -> AgentChoices:
+async def list_agent_choices(request: PageRequest) -> AgentChoices:
     """The options, or the problem: schedules can be viewed while the agent host is unavailable."""
     try:
-        return AgentChoices(await host_answer_in_time(asked.app.host.list(MOST_LISTED)))
+        return AgentChoices(await host_answer_in_time(request.app.host.list(MOST_LISTED)))
     except Unavailable as error:
         return AgentChoices(wrong=error.full_message)
 
 
-async def single_agent_choice(asked: PageRequest, agent_id: str) -> AgentChoices:
+async def single_agent_choice(request: PageRequest, agent_id: str) -> AgentChoices:
     """The name of one agent."""
     try:
-        found = await host_answer_in_time(asked.app.host.find(agent_id))
+        found = await host_answer_in_time(request.app.host.find(agent_id))
     except Unavailable as error:
         return AgentChoices(wrong=error.full_message)
     return AgentChoices((found,) if found is not None else ())
@@ -91,19 +91,19 @@ NO_AGENT_OPTION = ("", "nobody in particular")
 MOST_AGENTS = 200
 
 
-def caller_for_agent(asked: PageRequest, agent_id: str) -> Caller:
+def caller_for_agent(request: PageRequest, agent_id: str) -> Caller:
     """The caller of the page, acting as the chosen agent if one was chosen."""
     if not agent_id:
-        return asked.caller
-    return replace(asked.caller, agent_id=agent_id, user_id=None, source=AgentIdSource.PARAMETER)
+        return request.caller
+    return replace(request.caller, agent_id=agent_id, user_id=None, source=AgentIdSource.PARAMETER)
 
 
-async def list_agent_options(asked: PageRequest, chosen: str) -> Sequence[tuple[str, str]]:
+async def list_agent_options(request: PageRequest, chosen: str) -> Sequence[tuple[str, str]]:
     """The agents to choose from with their names. Empty if the host does not answer."""
     try:
         found = [
             (one.id, _option_label(one.name, one.id))
-            for one in await host_answer_in_time(asked.app.host.list(MOST_AGENTS))
+            for one in await host_answer_in_time(request.app.host.list(MOST_AGENTS))
         ]
     except Unavailable:
         found = []

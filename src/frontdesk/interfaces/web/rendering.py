@@ -219,15 +219,15 @@ class BrowserExchange:
                 headers = {"content-disposition": f'attachment; filename="{called}"'}
                 return StreamingResponse(content, media_type=media_type, headers=headers)
 
-    def redirect(self, to: str, said: str = "") -> Response:
+    def redirect(self, to: str, text: str = "") -> Response:
         """Redirect to another page, with a message to show there."""
         answer = RedirectResponse(to, SEE_OTHER)
-        if said:
-            self.jar.store(answer, MESSAGE_COOKIE, pack_text(said), MESSAGE_SECONDS)
+        if text:
+            self.jar.store(answer, MESSAGE_COOKIE, pack_text(text), MESSAGE_SECONDS)
         return self._kept(answer)
 
-    def refuse(self, told: str, status: int) -> Response:
-        return self.respond(PageContent("refused.html", "This does not work", {"told": told}, status))
+    def refuse(self, text: str, status: int) -> Response:
+        return self.respond(PageContent("refused.html", "This does not work", {"told": text}, status))
 
     def _kept(self, answer: Response) -> Response:
         if self.jar.read(FORM_COOKIE) is None:

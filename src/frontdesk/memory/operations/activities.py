@@ -273,8 +273,8 @@ async def search_activities_tool(
     return MemoryToolResult(text, answer)
 
 
-async def get_activity_tool(services: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
-    return await _activity_result(services, scope, await services.activities.get(scope, given.id))
+async def get_activity_tool(services: RecordServices, scope: PersonScope, request: RecordIdRequest) -> MemoryToolResult:
+    return await _activity_result(services, scope, await services.activities.get(scope, request.id))
 
 
 async def update_activity_tool(services: RecordServices, scope: PersonScope, given: UpdateActivity) -> MemoryToolResult:

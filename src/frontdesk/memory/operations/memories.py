@@ -248,14 +248,14 @@ SEARCH_FIELDS = {
 }
 
 
-def _item_search(given: SearchMemories, text: str) -> ItemSearch:
-    fields = given.provided()
+def _item_search(request: SearchMemories, text: str) -> ItemSearch:
+    fields = request.provided()
     return ItemSearch(
         text=text,
         types=frozenset({ItemType.MEMORY}),
         limit=MAX_SEARCH_LIMIT,
-        category=given.category_id,
-        statuses=frozenset({ItemStatus(given.status)}) if given.status else None,
+        category=request.category_id,
+        statuses=frozenset({ItemStatus(request.status)}) if request.status else None,
         **{name: fields[name] for name in SEARCH_FIELDS if name in fields},
     )
 
@@ -321,11 +321,13 @@ async def add_memory_tool(services: RecordServices, scope: PersonScope, given: A
     return await _memory_result(services, scope, await services.memories.create(scope, given.provided()), "Remembered.")
 
 
-async def search_memories_tool(services: RecordServices, scope: PersonScope, given: SearchMemories) -> MemoryToolResult:
-    wanted = MemoryFilter(**given.provided("search", "limit", "offset"), limit=given.limit, offset=given.offset)
-    if given.search:
-        query = _item_search(given, given.search)
-        found = await services.search.list_memories(scope, query, wanted, best_first=given.sort_by is None)
+async def search_memories_tool(
+    services: RecordServices, scope: PersonScope, request: SearchMemories
+) -> MemoryToolResult:
+    wanted = MemoryFilter(**request.provided("search", "limit", "offset"), limit=request.limit, offset=request.offset)
+    if request.search:
+        query = _item_search(request, request.search)
+        found = await services.search.list_memories(scope, query, wanted, best_first=request.sort_by is None)
         page, zone = found.page, found.zone
     else:
         page, zone = await services.memories.list(scope, wanted), await person_zone(services, scope)
@@ -334,8 +336,8 @@ async def search_memories_tool(services: RecordServices, scope: PersonScope, giv
     return MemoryToolResult(text, answer)
 
 
-async def get_memory_tool(services: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
-    return await _memory_result(services, scope, await services.memories.get(scope, given.id))
+async def get_memory_tool(services: RecordServices, scope: PersonScope, request: RecordIdRequest) -> MemoryToolResult:
+    return await _memory_result(services, scope, await services.memories.get(scope, request.id))
 
 
 async def update_memory_tool(services: RecordServices, scope: PersonScope, given: UpdateMemory) -> MemoryToolResult:
@@ -344,10 +346,12 @@ async def update_memory_tool(services: RecordServices, scope: PersonScope, given
     )
 
 
-async def delete_memory_tool(services: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
-    await services.memories.delete(scope, given.id)
+async def delete_memory_tool(
+    services: RecordServices, scope: PersonScope, request: RecordIdRequest
+) -> MemoryToolResult:
+    await services.memories.delete(scope, request.id)
     return MemoryToolResult(
-        f"The memory {given.id} is deleted, and no longer found.", DeletedAnswer(id=given.id, deleted=True)
+        f"The memory {request.id} is deleted, and no longer found.", DeletedAnswer(id=request.id, deleted=True)
     )
 
 

@@ -77,12 +77,12 @@ class SystemStatusAnswer(ToolAnswer):
 
 
 async def system_status_tool(
-    sources: StatusSources, services: RecordServices, scope: PersonScope, given: GetSystemStatus
+    sources: StatusSources, services: RecordServices, scope: PersonScope, request: GetSystemStatus
 ) -> MemoryToolResult:
-    parts: Mapping[str, str] = await _check_parts(sources) if given.check_connectivity else {}
+    parts: Mapping[str, str] = await _check_parts(sources) if request.check_connectivity else {}
     healthy = all(state == OK for state in parts.values())
     # The errors are in the database, so they are read only if it answers.
-    asked = given.include_recent_errors and healthy
+    asked = request.include_recent_errors and healthy
     wrong = await _read_recent_errors(sources.journal, scope) if asked else ()
     answer = SystemStatusAnswer(
         status="healthy" if healthy else "unhealthy",
@@ -208,8 +208,8 @@ def _is_unproven(caller: Caller) -> bool:
 
 
 def _bind_tool(tool: MemoryTool, services: RecordServices, scope: PersonScope) -> Tool:
-    async def run(given: MemoryRequest) -> ToolOutcome:
-        return ToolOutcome((await tool.run(services, scope, given)).text)
+    async def run(request: MemoryRequest) -> ToolOutcome:
+        return ToolOutcome((await tool.run(services, scope, request)).text)
 
     from frontdesk.memory.operations.table import REQUIRED_RIGHTS  # noqa: PLC0415 - as above
 

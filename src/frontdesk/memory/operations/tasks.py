@@ -270,15 +270,15 @@ def format_task_stats(found: TaskStats) -> str:
     )
 
 
-def format_updated_tasks(found: UpdatedTaskList, zone: ZoneInfo) -> str:
+def format_updated_tasks(results: UpdatedTaskList, zone: ZoneInfo) -> str:
     """The tasks that changed in a range of time, the latest first."""
-    stretch = f"from {format_time(found.span.start, zone)} up to {format_time(found.span.end, zone)}"
-    if not found.total:
+    stretch = f"from {format_time(results.span.start, zone)} up to {format_time(results.span.end, zone)}"
+    if not results.total:
         return f"No task was last changed {stretch}."
-    more = f", of which these are the latest {len(found.tasks):,}" if len(found.tasks) < found.total else ""
+    more = f", of which these are the latest {len(results.tasks):,}" if len(results.tasks) < results.total else ""
     return join_lines(
-        f"{format_count(found.total, 'task')} last changed {stretch}{more}:",
-        *(f"{format_task_line(task, zone)}, changed {format_time(task.updated_at, zone)}" for task in found.tasks),
+        f"{format_count(results.total, 'task')} last changed {stretch}{more}:",
+        *(f"{format_task_line(task, zone)}, changed {format_time(task.updated_at, zone)}" for task in results.tasks),
     )
 
 
@@ -406,8 +406,8 @@ async def search_tasks_tool(services: RecordServices, scope: PersonScope, given:
     return MemoryToolResult(text, answer)
 
 
-async def get_task_tool(services: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
-    return await _task_result(services, scope, await services.tasks.get(scope, given.id))
+async def get_task_tool(services: RecordServices, scope: PersonScope, request: RecordIdRequest) -> MemoryToolResult:
+    return await _task_result(services, scope, await services.tasks.get(scope, request.id))
 
 
 async def update_task_tool(services: RecordServices, scope: PersonScope, given: UpdateTask) -> MemoryToolResult:
@@ -420,15 +420,15 @@ async def task_stats_tool(services: RecordServices, scope: PersonScope, _given: 
     return MemoryToolResult(format_task_stats(found), TaskStatsAnswer(stats=found))
 
 
-async def updates_today_tool(services: RecordServices, scope: PersonScope, given: TodayRequest) -> MemoryToolResult:
+async def updates_today_tool(services: RecordServices, scope: PersonScope, request: TodayRequest) -> MemoryToolResult:
     return await _updated_tasks_result(
-        services, scope, await services.tasks.updated(scope, zone=given.timezone), given.timezone
+        services, scope, await services.tasks.updated(scope, zone=request.timezone), request.timezone
     )
 
 
-async def updates_on_date_tool(services: RecordServices, scope: PersonScope, given: DateRequest) -> MemoryToolResult:
-    found = await services.tasks.updated(scope, given.date, given.date, given.timezone)
-    return await _updated_tasks_result(services, scope, found, given.timezone)
+async def updates_on_date_tool(services: RecordServices, scope: PersonScope, request: DateRequest) -> MemoryToolResult:
+    found = await services.tasks.updated(scope, request.date, request.date, request.timezone)
+    return await _updated_tasks_result(services, scope, found, request.timezone)
 
 
 async def _task_result(
@@ -439,11 +439,11 @@ async def _task_result(
 
 
 async def _updated_tasks_result(
-    services: RecordServices, scope: PersonScope, found: UpdatedTaskList, zone: str | None
+    services: RecordServices, scope: PersonScope, results: UpdatedTaskList, zone: str | None
 ) -> MemoryToolResult:
-    text = format_updated_tasks(found, await person_zone(services, scope, zone))
-    stretch = TimeRange(start=found.span.start, end=found.span.end)
-    return MemoryToolResult(text, TasksUpdatedAnswer(tasks=found.tasks, total=found.total, date_range=stretch))
+    text = format_updated_tasks(results, await person_zone(services, scope, zone))
+    stretch = TimeRange(start=results.span.start, end=results.span.end)
+    return MemoryToolResult(text, TasksUpdatedAnswer(tasks=results.tasks, total=results.total, date_range=stretch))
 
 
 TASK_TOOLS: tuple[MemoryTool, ...] = (

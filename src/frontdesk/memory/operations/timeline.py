@@ -363,8 +363,8 @@ async def list_categories_tool(services: RecordServices, scope: PersonScope, _gi
     return MemoryToolResult(text, CategoriesAnswer(categories=found))
 
 
-async def get_category_tool(services: RecordServices, scope: PersonScope, given: CategoryRequest) -> MemoryToolResult:
-    return _category_result(await services.categories.get(scope, given.id))
+async def get_category_tool(services: RecordServices, scope: PersonScope, request: CategoryRequest) -> MemoryToolResult:
+    return _category_result(await services.categories.get(scope, request.id))
 
 
 async def create_category_tool(services: RecordServices, scope: PersonScope, given: CreateCategory) -> MemoryToolResult:

@@ -342,8 +342,8 @@ async def waiting_work_tool(services: RecordServices, scope: PersonScope, given:
     )
 
 
-async def get_work_tool(services: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
-    work = await services.work_queue.get(scope, given.id)
+async def get_work_tool(services: RecordServices, scope: PersonScope, request: RecordIdRequest) -> MemoryToolResult:
+    work = await services.work_queue.get(scope, request.id)
     return await _work_result(services, scope, work, "")
 
 

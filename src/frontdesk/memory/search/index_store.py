@@ -139,14 +139,16 @@ _DELETE_UNFOLDED = delete(recall_loose).where(_IS_UNFOLDED)
 _DELETE_ONE_UNFOLDED = delete(recall_loose).where(_IS_UNFOLDED, recall_loose.c.n == bindparam("number"))
 
 
-def add_postings(mine: PersonTransaction, n: int, weights: Mapping[str, int]) -> None:
+def add_postings(transaction: PersonTransaction, n: int, weights: Mapping[str, int]) -> None:
     """Add the terms of an item; for now they are stored with the item."""
-    mine.connection.execute(_INSERT_UNFOLDED, {"user_id": mine.user_id, "n": n, "words": pack_terms(weights)})
+    transaction.connection.execute(
+        _INSERT_UNFOLDED, {"user_id": transaction.user_id, "n": n, "words": pack_terms(weights)}
+    )
 
 
-def fold_postings(mine: PersonTransaction, at_least: int = 1) -> None:
+def fold_postings(transaction: PersonTransaction, at_least: int = 1) -> None:
     """Move the terms stored with items into the blocks, if at least `at_least` items have such terms."""
-    rows = mine.connection.execute(_SELECT_UNFOLDED, {"whose": mine.user_id}).all()
+    rows = transaction.connection.execute(_SELECT_UNFOLDED, {"whose": transaction.user_id}).all()
     if len(rows) < at_least:
         return
     gathered: dict[tuple[str, int], bytes] = {}
@@ -154,39 +156,39 @@ def fold_postings(mine: PersonTransaction, at_least: int = 1) -> None:
         for term, weight in zip(*unpack_terms(words), strict=True):
             key = (term, block_of(n))
             gathered[key] = gathered.get(key, b"") + pack_entry(n, int(weight))
-    _add_entries(mine, gathered)
-    mine.connection.execute(_DELETE_UNFOLDED, {"whose": mine.user_id})
+    _add_entries(transaction, gathered)
+    transaction.connection.execute(_DELETE_UNFOLDED, {"whose": transaction.user_id})
 
 
-def remove_postings(mine: PersonTransaction, n: int, terms: Sequence[str]) -> None:
+def remove_postings(transaction: PersonTransaction, n: int, terms: Sequence[str]) -> None:
     """Remove an item from its terms. `terms` must be all of them."""
-    if mine.connection.execute(_DELETE_ONE_UNFOLDED, {"whose": mine.user_id, "number": n}).rowcount:
+    if transaction.connection.execute(_DELETE_ONE_UNFOLDED, {"whose": transaction.user_id, "number": n}).rowcount:
         return
     block = block_of(n)
-    given = {"user_id": mine.user_id, "block": block, "terms": list(terms)}
-    left = {row.term: remove_entry(row.docs, n) for row in mine.connection.execute(_SELECT_POSTINGS, given)}
-    row = {"whose": mine.user_id, "which": block}
+    given = {"user_id": transaction.user_id, "block": block, "terms": list(terms)}
+    left = {row.term: remove_entry(row.docs, n) for row in transaction.connection.execute(_SELECT_POSTINGS, given)}
+    row = {"whose": transaction.user_id, "which": block}
     kept = [{**row, "of_term": term, "kept": docs} for term, docs in left.items() if docs]
     gone = [{**row, "of_term": term} for term, docs in left.items() if not docs]
     if kept:
-        mine.connection.execute(_REPLACE_POSTINGS, kept)
+        transaction.connection.execute(_REPLACE_POSTINGS, kept)
     if gone:
-        mine.connection.execute(_DELETE_POSTINGS, gone)
+        transaction.connection.execute(_DELETE_POSTINGS, gone)
 
 
-def find_postings(mine: PersonTransaction, terms: Sequence[str], last: int) -> list[PostingList]:
+def find_postings(transaction: PersonTransaction, terms: Sequence[str], last: int) -> list[PostingList]:
     """The postings of each term that an item has. `last` is the number of the person's last item."""
     if not terms:
         return []
     # Read before the blocks, because another process may fold them meanwhile: a duplicate is better than a miss.
-    loose = _find_unfolded(mine, frozenset(terms))
-    read = _fetch_blocks(mine, dict.fromkeys(terms, (FIRST_BLOCKS, ANY_BLOCK)))
+    loose = _find_unfolded(transaction, frozenset(terms))
+    read = _fetch_blocks(transaction, dict.fromkeys(terms, (FIRST_BLOCKS, ANY_BLOCK)))
     more = {
         term: (_count_more_blocks(rows, last), rows[-1][0])
         for term, rows in read.items()
         if _count_more_blocks(rows, last)
     }
-    for term, rows in _fetch_blocks(mine, more).items():
+    for term, rows in _fetch_blocks(transaction, more).items():
         read[term].extend(rows)
     cut_off = {
         term for term, rows in read.items() if len(rows) == FIRST_BLOCKS + (more[term][0] if term in more else 0)
@@ -198,10 +200,10 @@ def find_postings(mine: PersonTransaction, terms: Sequence[str], last: int) -> l
     ]
 
 
-def _find_unfolded(mine: PersonTransaction, terms: frozenset[str]) -> dict[str, list[tuple[int, int]]]:
+def _find_unfolded(transaction: PersonTransaction, terms: frozenset[str]) -> dict[str, list[tuple[int, int]]]:
     """For each term, the items that are not folded and contain it, with its weight in each."""
     found: dict[str, list[tuple[int, int]]] = {}
-    for n, words in mine.connection.execute(_SELECT_UNFOLDED, {"whose": mine.user_id}):
+    for n, words in transaction.connection.execute(_SELECT_UNFOLDED, {"whose": transaction.user_id}):
         held, weights = unpack_terms(words)
         for term in terms.intersection(held):
             found.setdefault(term, []).append((n, int(weights[held.index(term)])))
@@ -236,15 +238,15 @@ def _count_covered(rows: BlockRows, last: int) -> int:
     return max(1, last + 1 - rows[-1][0] * BLOCK_SIZE)
 
 
-def _fetch_blocks(mine: PersonTransaction, wanted: Mapping[str, tuple[int, int]]) -> Mapping[str, BlockRows]:
+def _fetch_blocks(transaction: PersonTransaction, wanted: Mapping[str, tuple[int, int]]) -> Mapping[str, BlockRows]:
     """The newest blocks of each term. `wanted` has for each term their number, and the block below which they are."""
     if not wanted:
         return {}
-    given: dict[str, str | int] = {"user_id": mine.user_id}
+    given: dict[str, str | int] = {"user_id": transaction.user_id}
     for place, (term, (count, below)) in enumerate(wanted.items()):
         given |= {f"term_{place}": term, f"count_{place}": count, f"below_{place}": below}
     found: defaultdict[str, BlockRows] = defaultdict(list)
-    for term, block, docs in mine.connection.execute(_newest_blocks_query(len(wanted)), given).all():
+    for term, block, docs in transaction.connection.execute(_newest_blocks_query(len(wanted)), given).all():
         found[term].append((block, docs))
     for rows in found.values():
         rows.sort(reverse=True)
@@ -262,13 +264,15 @@ def _newest_blocks_query(terms: int) -> TextClause:
     return text(" UNION ALL ".join(one.format(place) for place in range(terms)))
 
 
-def _add_entries(mine: PersonTransaction, gathered: Mapping[tuple[str, int], bytes]) -> None:
-    if mine.connection.dialect.name == "postgresql":
+def _add_entries(transaction: PersonTransaction, gathered: Mapping[tuple[str, int], bytes]) -> None:
+    if transaction.connection.dialect.name == "postgresql":
         rows = [{"term": term, "block": block, "docs": docs.hex()} for (term, block), docs in gathered.items()]
-        mine.connection.execute(_ADD_ENTRIES_POSTGRESQL, {"user_id": mine.user_id, "rows": json.dumps(rows)})
+        transaction.connection.execute(
+            _ADD_ENTRIES_POSTGRESQL, {"user_id": transaction.user_id, "rows": json.dumps(rows)}
+        )
     elif gathered:
-        each = [(mine.user_id, term, block, docs) for (term, block), docs in sorted(gathered.items())]
-        mine.connection.exec_driver_sql(_ADD_ENTRIES_SQLITE, each)
+        each = [(transaction.user_id, term, block, docs) for (term, block), docs in sorted(gathered.items())]
+        transaction.connection.exec_driver_sql(_ADD_ENTRIES_SQLITE, each)
 
 
 # People at a time.
@@ -296,76 +300,81 @@ class PendingText:
     text: str
 
 
-def people_of_other_models(mine: PersonTransaction, model: int) -> Sequence[str]:
+def people_of_other_models(transaction: PersonTransaction, model: int) -> Sequence[str]:
     """The people whose items are assigned to another model."""
-    wanted = select(people.c.user_id).where(people.c.model != model)
-    return mine.connection.execute(wanted).scalars().all()
+    query = select(people.c.user_id).where(people.c.model != model)
+    return transaction.connection.execute(query).scalars().all()
 
 
-def assign_model(mine: PersonTransaction, model: int) -> None:
+def assign_model(transaction: PersonTransaction, model: int) -> None:
     """Assign all items of the person to this model."""
-    _lock_known_person(mine)
-    mine.connection.execute(
-        update(people).where(people.c.user_id == mine.user_id).values(model=model, unread=people.c.found)
+    _lock_known_person(transaction)
+    transaction.connection.execute(
+        update(people).where(people.c.user_id == transaction.user_id).values(model=model, unread=people.c.found)
     )
 
 
-def people_with_pending(mine: PersonTransaction, model: int) -> Sequence[str]:
+def people_with_pending(transaction: PersonTransaction, model: int) -> Sequence[str]:
     """Some people with items to embed, in random order, so that replicas take different ones."""
     theirs = or_(people.c.model.is_(None), people.c.model == model)
-    wanted = select(people.c.user_id).where(people.c.unread > 0, theirs).order_by(func.random()).limit(PEOPLE_BATCH)
-    return mine.connection.execute(wanted).scalars().all()
+    query = select(people.c.user_id).where(people.c.unread > 0, theirs).order_by(func.random()).limit(PEOPLE_BATCH)
+    return transaction.connection.execute(query).scalars().all()
 
 
-def fetch_pending(mine: PersonTransaction, model: int, count: int) -> Sequence[PendingText]:
+def fetch_pending(transaction: PersonTransaction, model: int, count: int) -> Sequence[PendingText]:
     """Some of the items of a person that have no vector of this model."""
-    rows = mine.connection.execute(_SELECT_PENDING, {"whose": mine.user_id, "model": model, "count": count})
+    rows = transaction.connection.execute(
+        _SELECT_PENDING, {"whose": transaction.user_id, "model": model, "count": count}
+    )
     return [PendingText(row.n, row.text) for row in rows]
 
 
 def save_embedded(
-    mine: PersonTransaction, model: int, texts: Sequence[PendingText], given: NumberedVectors, *, last: bool
+    transaction: PersonTransaction, model: int, texts: Sequence[PendingText], vectors: NumberedVectors, *, last: bool
 ) -> None:
     """Store the vectors of items. An item that was changed, removed or embedded meanwhile is ignored.
 
     After the `last` batch, the items without a vector are counted again, to correct the running count.
     """
-    _lock_known_person(mine)
+    _lock_known_person(transaction)
     said = {one.n: one.text for one in texts}
-    asked = {"whose": mine.user_id, "model": model, "numbers": list(said)}
-    rows = [row for row in mine.connection.execute(_SELECT_CURRENT, asked) if row.text == said[row.n]]
+    asked = {"whose": transaction.user_id, "model": model, "numbers": list(said)}
+    rows = [row for row in transaction.connection.execute(_SELECT_CURRENT, asked) if row.text == said[row.n]]
     for row in rows:
         if row.cell is not None:
-            remove_vector(mine, row.cell, row.n, row.vector)
+            remove_vector(transaction, row.cell, row.n, row.vector)
     if rows:
-        _save_vectors(mine, model, given[np.isin(given.numbers, [row.n for row in rows])])
-    _update_pending(mine, model, None if last else len(rows))
+        _save_vectors(transaction, model, vectors[np.isin(vectors.numbers, [row.n for row in rows])])
+    _update_pending(transaction, model, None if last else len(rows))
 
 
-def _lock_known_person(mine: PersonTransaction) -> None:
+def _lock_known_person(transaction: PersonTransaction) -> None:
     """Lock the person's records. Someone who was erased meanwhile is not created again."""
-    wanted = select(people.c.numbered).where(people.c.user_id == mine.user_id).with_for_update()
-    if not mine.connection.execute(wanted).scalar_one():
+    query = select(people.c.numbered).where(people.c.user_id == transaction.user_id).with_for_update()
+    if not transaction.connection.execute(query).scalar_one():
         raise NotFound("Nothing is kept of this person any more")
 
 
-def _save_vectors(mine: PersonTransaction, model: int, given: NumberedVectors) -> None:
-    kept = [{"whose": mine.user_id, "number": n, "by": model, "means": vector} for n, vector in given.single_vectors()]
-    mine.connection.execute(_SAVE_VECTOR, kept)
-    save_cells(mine, place_vectors(mine, model, given))
+def _save_vectors(transaction: PersonTransaction, model: int, vectors: NumberedVectors) -> None:
+    kept = [
+        {"whose": transaction.user_id, "number": n, "by": model, "means": vector}
+        for n, vector in vectors.single_vectors()
+    ]
+    transaction.connection.execute(_SAVE_VECTOR, kept)
+    save_cells(transaction, place_vectors(transaction, model, vectors))
 
 
-def _update_pending(mine: PersonTransaction, model: int, read: int | None) -> None:
+def _update_pending(transaction: PersonTransaction, model: int, read: int | None) -> None:
     """Reduce the count of items without a vector, or count them again; at zero, delete other models' vectors."""
-    settled = update(people).where(people.c.user_id == mine.user_id)
+    settled = update(people).where(people.c.user_id == transaction.user_id)
     if read is not None:
-        mine.connection.execute(settled.values(model=model, unread=people.c.unread - read))
+        transaction.connection.execute(settled.values(model=model, unread=people.c.unread - read))
         return
     counted = select(func.count()).select_from(recall_docs).where(_IS_PENDING)
-    left = mine.connection.execute(counted, {"whose": mine.user_id, "model": model}).scalar_one()
-    mine.connection.execute(settled.values(model=model, unread=left))
+    left = transaction.connection.execute(counted, {"whose": transaction.user_id, "model": model}).scalar_one()
+    transaction.connection.execute(settled.values(model=model, unread=left))
     if not left:
-        delete_other_models(mine, model)
+        delete_other_models(transaction, model)
 
 
 NO_MODEL = 0
@@ -412,71 +421,75 @@ class IndexedDocument:
         return self.model == model != NO_MODEL
 
 
-def index_item(mine: PersonTransaction, item_id: str, text: str) -> None:
+def index_item(transaction: PersonTransaction, item_id: str, text: str) -> None:
     """Index an item under a text, which replaces its former text."""
-    doc = _fetch_document(mine, item_id)
+    doc = _fetch_document(transaction, item_id)
     if doc is None:
-        _insert_document(mine, item_id, text)
+        _insert_document(transaction, item_id, text)
     elif doc.text != text:
-        _replace_text(mine, item_id, text)
+        _replace_text(transaction, item_id, text)
 
 
-def unindex_item(mine: PersonTransaction, item_id: str) -> None:
+def unindex_item(transaction: PersonTransaction, item_id: str) -> None:
     """Remove an item from the index."""
-    model = _lock_model(mine)
-    doc = _fetch_document(mine, item_id)
+    model = _lock_model(transaction)
+    doc = _fetch_document(transaction, item_id)
     if doc is not None:
-        _update_counts(mine, found=-1, unread=0 if doc.was_embedded(model) else -1)
-        _remove_terms_and_vector(mine, doc)
-        mine.connection.execute(_DELETE_DOCUMENT, {"whose": mine.user_id, "item": item_id})
+        _update_counts(transaction, found=-1, unread=0 if doc.was_embedded(model) else -1)
+        _remove_terms_and_vector(transaction, doc)
+        transaction.connection.execute(_DELETE_DOCUMENT, {"whose": transaction.user_id, "item": item_id})
 
 
-def clear_index(mine: PersonTransaction) -> None:
+def clear_index(transaction: PersonTransaction) -> None:
     """Remove all items of the person from the index."""
     for table in INDEX_TABLES:
-        mine.connection.execute(delete(table).where(table.c.user_id == mine.user_id))
-    mine.connection.execute(update(people).where(people.c.user_id == mine.user_id).values(found=0, unread=0))
+        transaction.connection.execute(delete(table).where(table.c.user_id == transaction.user_id))
+    transaction.connection.execute(
+        update(people).where(people.c.user_id == transaction.user_id).values(found=0, unread=0)
+    )
 
 
-def _insert_document(mine: PersonTransaction, item_id: str, text: str) -> None:
-    n = _update_counts(mine, found=1, unread=1, new=1)
-    row = {"user_id": mine.user_id, "n": n, "item_id": item_id, "text": text, "model": NO_MODEL}
-    mine.connection.execute(_INSERT_DOCUMENT, row)
-    add_postings(mine, n, weigh_terms(text))
+def _insert_document(transaction: PersonTransaction, item_id: str, text: str) -> None:
+    n = _update_counts(transaction, found=1, unread=1, new=1)
+    row = {"user_id": transaction.user_id, "n": n, "item_id": item_id, "text": text, "model": NO_MODEL}
+    transaction.connection.execute(_INSERT_DOCUMENT, row)
+    add_postings(transaction, n, weigh_terms(text))
     if n % FOLD_AFTER == 0:
-        fold_postings(mine)
+        fold_postings(transaction)
 
 
-def _replace_text(mine: PersonTransaction, item_id: str, text: str) -> None:
-    model = _lock_model(mine)
+def _replace_text(transaction: PersonTransaction, item_id: str, text: str) -> None:
+    model = _lock_model(transaction)
     # Read again under the lock: the item may have been embedded meanwhile.
-    doc = _fetch_document(mine, item_id)
+    doc = _fetch_document(transaction, item_id)
     if doc is None:
         return
-    _update_counts(mine, found=0, unread=1 if doc.was_embedded(model) else 0)
-    _remove_terms_and_vector(mine, doc)
-    mine.connection.execute(_REPLACE_TEXT, {"whose": mine.user_id, "item": item_id, "said": text})
-    add_postings(mine, doc.n, weigh_terms(text))
-    fold_postings(mine, FOLD_AFTER)
+    _update_counts(transaction, found=0, unread=1 if doc.was_embedded(model) else 0)
+    _remove_terms_and_vector(transaction, doc)
+    transaction.connection.execute(_REPLACE_TEXT, {"whose": transaction.user_id, "item": item_id, "said": text})
+    add_postings(transaction, doc.n, weigh_terms(text))
+    fold_postings(transaction, FOLD_AFTER)
 
 
-def _fetch_document(mine: PersonTransaction, item_id: str) -> IndexedDocument | None:
-    row = mine.connection.execute(_SELECT_DOCUMENT, {"whose": mine.user_id, "item": item_id}).one_or_none()
+def _fetch_document(transaction: PersonTransaction, item_id: str) -> IndexedDocument | None:
+    row = transaction.connection.execute(
+        _SELECT_DOCUMENT, {"whose": transaction.user_id, "item": item_id}
+    ).one_or_none()
     return None if row is None else IndexedDocument(*row)
 
 
-def _lock_model(mine: PersonTransaction) -> int:
+def _lock_model(transaction: PersonTransaction) -> int:
     """The model that the person is assigned to. Locks it until the end of the transaction."""
-    return mine.connection.execute(_LOCK_MODEL, {"whose": mine.user_id}).scalar_one_or_none() or NO_MODEL
+    return transaction.connection.execute(_LOCK_MODEL, {"whose": transaction.user_id}).scalar_one_or_none() or NO_MODEL
 
 
-def _update_counts(mine: PersonTransaction, *, found: int, unread: int, new: int = 0) -> int:
+def _update_counts(transaction: PersonTransaction, *, found: int, unread: int, new: int = 0) -> int:
     """Change the person's counts. Returns the number of the last item."""
-    given = {"whose": mine.user_id, "more": found, "more_unread": unread, "new": new}
-    return mine.connection.execute(_UPDATE_COUNTS, given).scalar_one()
+    given = {"whose": transaction.user_id, "more": found, "more_unread": unread, "new": new}
+    return transaction.connection.execute(_UPDATE_COUNTS, given).scalar_one()
 
 
-def _remove_terms_and_vector(mine: PersonTransaction, doc: IndexedDocument) -> None:
-    remove_postings(mine, doc.n, list(weigh_terms(doc.text)))
+def _remove_terms_and_vector(transaction: PersonTransaction, doc: IndexedDocument) -> None:
+    remove_postings(transaction, doc.n, list(weigh_terms(doc.text)))
     if doc.cell is not None and doc.vector is not None:
-        remove_vector(mine, doc.cell, doc.n, doc.vector)
+        remove_vector(transaction, doc.cell, doc.n, doc.vector)

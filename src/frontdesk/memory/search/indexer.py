@@ -94,5 +94,5 @@ class MemoryIndexer:
         # Another replica may have embedded them just now. Then only the count is corrected.
         vectors = await embedder.embed([one.text for one in texts]) if texts else np.empty((0, 1), np.float32)
         given = NumberedVectors.encode([one.n for one in texts], vectors)
-        keep = partial(save_embedded, model=model, texts=texts, given=given, last=len(texts) < BATCH)
+        keep = partial(save_embedded, model=model, texts=texts, vectors=given, last=len(texts) < BATCH)
         await self._records.change(scope, keep, small=False)

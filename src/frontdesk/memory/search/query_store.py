@@ -82,59 +82,61 @@ class SearchCandidates:
     allowed: Mask
 
 
-def fetch_index_counts(mine: PersonTransaction) -> tuple[int, int]:
+def fetch_index_counts(transaction: PersonTransaction) -> tuple[int, int]:
     """How many items of the person are indexed, and the number of the last one."""
-    row = mine.connection.execute(_SELECT_COUNTS, {"whose": mine.user_id}).one_or_none()
+    row = transaction.connection.execute(_SELECT_COUNTS, {"whose": transaction.user_id}).one_or_none()
     return (0, 0) if row is None else (row.found, row.numbered)
 
 
-def search_conditions(mine: PersonTransaction, query: ItemSearch) -> list[Condition]:
+def search_conditions(transaction: PersonTransaction, query: ItemSearch) -> list[Condition]:
     """The filters of a search as conditions, those with a database index first."""
-    return [*_indexed_conditions(mine, query), *_item_conditions(query), *_memory_conditions(mine, query)]
+    return [*_indexed_conditions(transaction, query), *_item_conditions(query), *_memory_conditions(transaction, query)]
 
 
-def fetch_few_numbers(mine: PersonTransaction, query: ItemSearch, items: int) -> Sequence[int] | None:
+def fetch_few_numbers(transaction: PersonTransaction, query: ItemSearch, items: int) -> Sequence[int] | None:
     """The numbers of all items that pass one of the indexed filters; None if they are not few among `items`."""
     if items <= FEW_ITEMS:
         return None
-    for condition in _indexed_conditions(mine, query):
-        inside = and_(timeline_items.c.user_id == mine.user_id, condition)
+    for condition in _indexed_conditions(transaction, query):
+        inside = and_(timeline_items.c.user_id == transaction.user_id, condition)
         counted = select(literal(1)).select_from(timeline_items).where(inside).limit(FEW_ITEMS + 1).subquery()
-        if mine.connection.execute(select(func.count()).select_from(counted)).scalar_one() <= FEW_ITEMS:
+        if transaction.connection.execute(select(func.count()).select_from(counted)).scalar_one() <= FEW_ITEMS:
             wanted = (
                 select(recall_docs.c.n)
                 .select_from(DOCUMENTS_WITH_ITEMS)
-                .where(recall_docs.c.user_id == mine.user_id, inside)
+                .where(recall_docs.c.user_id == transaction.user_id, inside)
             )
-            return mine.connection.execute(wanted).scalars().all()
+            return transaction.connection.execute(wanted).scalars().all()
     return None
 
 
 def fetch_candidates(
-    mine: PersonTransaction, numbers: Sequence[int], conditions: Sequence[Condition]
+    transaction: PersonTransaction, numbers: Sequence[int], conditions: Sequence[Condition]
 ) -> SearchCandidates:
     """The items with these numbers as candidates, without deleted ones."""
     wanted = _SELECT_CANDIDATES.add_columns(case((and_(*conditions), 1), else_=0))
-    rows = mine.connection.execute(wanted, {"whose": mine.user_id, "numbers": list(numbers)}).all()
+    rows = transaction.connection.execute(wanted, {"whose": transaction.user_id, "numbers": list(numbers)}).all()
     columns = np.array([tuple(row) for row in rows], np.float64).reshape(-1, 5).T
     return SearchCandidates(
         columns[0].astype(np.int32), columns[1], columns[2] > 0, columns[3].astype(np.float32), columns[4] > 0
     )
 
 
-def fetch_items(mine: PersonTransaction, numbers: Sequence[int]) -> Mapping[int, tuple[TimelineItem, str]]:
+def fetch_items(transaction: PersonTransaction, numbers: Sequence[int]) -> Mapping[int, tuple[TimelineItem, str]]:
     """Items by their numbers, each with its indexed text."""
-    rows = mine.connection.execute(_SELECT_ITEMS, {"whose": mine.user_id, "numbers": list(numbers)}).mappings()
+    rows = transaction.connection.execute(
+        _SELECT_ITEMS, {"whose": transaction.user_id, "numbers": list(numbers)}
+    ).mappings()
     return {row["n"]: (item_from_row(row), row["text"]) for row in rows}
 
 
-def _indexed_conditions(mine: PersonTransaction, query: ItemSearch) -> list[Condition]:
+def _indexed_conditions(transaction: PersonTransaction, query: ItemSearch) -> list[Condition]:
     found: list[Condition] = []
     if query.types is not None:
         found.append(timeline_items.c.type.in_(sorted(query.types)))
     if query.category:
-        found.append(timeline_items.c.category_id == find_category_id(mine, query.category))
-    zone = find_zone(query.zone, mine.zone_name)
+        found.append(timeline_items.c.category_id == find_category_id(transaction, query.category))
+    zone = find_zone(query.zone, transaction.zone_name)
     start = parse_time(query.date_from, zone, "date_from") if query.date_from else None
     end = parse_time(query.date_to, zone, "date_to", DayEdge.END) if query.date_to else None
     if start is not None or end is not None:
@@ -162,13 +164,13 @@ def _item_conditions(query: ItemSearch) -> list[Condition]:
     return found
 
 
-def _memory_conditions(mine: PersonTransaction, query: ItemSearch) -> list[Condition]:
+def _memory_conditions(transaction: PersonTransaction, query: ItemSearch) -> list[Condition]:
     equal = {"memory_type": query.memory_type, "is_highlight": query.is_highlight}
     found: list[Condition] = [memories.c[name] == value for name, value in equal.items() if value is not None]
     if not query.include_superseded:
         found.append(memories.c.superseded_by.is_(None))
     if not query.include_expired:
-        found.append(or_(memories.c.expires_at.is_(None), memories.c.expires_at > mine.now))
+        found.append(or_(memories.c.expires_at.is_(None), memories.c.expires_at > transaction.now))
     if query.place_name:
         found.append(contains_text(func.coalesce(memories.c.place_name, ""), query.place_name.strip()))
     if query.min_salience is not None:
@@ -217,13 +219,15 @@ _SELECT_RELATED = union_all(
 ).limit(MAX_RELATED)
 
 
-def fetch_context(mine: PersonTransaction, item_ids: Sequence[str], depth: int) -> Mapping[str, Sequence[ContextItem]]:
+def fetch_context(
+    transaction: PersonTransaction, item_ids: Sequence[str], depth: int
+) -> Mapping[str, Sequence[ContextItem]]:
     """For each item, up to `depth` items before it, after it, and for each kind of relation; the nearest first."""
     if not 1 <= depth <= MAX_DEPTH:
         raise Invalid(f"The depth must be from 1 to {MAX_DEPTH}")
     ids = list(dict.fromkeys(item_ids))[:MAX_ITEMS]
-    pairs = [*_related_pairs(mine, ids), *_neighbour_pairs(mine, ids, depth)]
-    shown = _fetch_shown(mine, {other for _, other, _ in pairs})
+    pairs = [*_related_pairs(transaction, ids), *_neighbour_pairs(transaction, ids, depth)]
+    shown = _fetch_shown(transaction, {other for _, other, _ in pairs})
     found: dict[str, dict[str, ContextItem]] = {one: {} for one in ids}
     for one, other, tie in pairs:
         near = found[one]
@@ -232,23 +236,26 @@ def fetch_context(mine: PersonTransaction, item_ids: Sequence[str], depth: int) 
     return {one: list(near.values()) for one, near in found.items()}
 
 
-def _related_pairs(mine: PersonTransaction, ids: Sequence[str]) -> list[ContextPair]:
-    given = {"whose": mine.user_id, "ids": list(ids)}
+def _related_pairs(transaction: PersonTransaction, ids: Sequence[str]) -> list[ContextPair]:
+    given = {"whose": transaction.user_id, "ids": list(ids)}
     anchored = [
-        (row.one, row.other, ContextRelation.ANCHORED) for row in mine.connection.execute(_SELECT_ANCHORED, given)
+        (row.one, row.other, ContextRelation.ANCHORED)
+        for row in transaction.connection.execute(_SELECT_ANCHORED, given)
     ]
-    related = [(row.one, row.other, ContextRelation.RELATED) for row in mine.connection.execute(_SELECT_RELATED, given)]
+    related = [
+        (row.one, row.other, ContextRelation.RELATED) for row in transaction.connection.execute(_SELECT_RELATED, given)
+    ]
     return [(one, other, tie) for one, other, tie in (*anchored, *related) if other is not None and other != one]
 
 
-def _neighbour_pairs(mine: PersonTransaction, ids: Sequence[str], depth: int) -> list[ContextPair]:
+def _neighbour_pairs(transaction: PersonTransaction, ids: Sequence[str], depth: int) -> list[ContextPair]:
     """The items stored before and after each item, the nearest first."""
-    given = {"whose": mine.user_id, "ids": list(ids)}
-    middle = mine.connection.execute(_SELECT_NUMBERS.where(one_of(recall_docs.c.item_id, "ids")), given).all()
+    given = {"whose": transaction.user_id, "ids": list(ids)}
+    middle = transaction.connection.execute(_SELECT_NUMBERS.where(one_of(recall_docs.c.item_id, "ids")), given).all()
     steps = sorted((step for step in range(-depth, depth + 1) if step), key=abs)
     numbers = sorted({row.n + step for row in middle for step in steps})
-    given = {"whose": mine.user_id, "numbers": numbers}
-    rows = mine.connection.execute(_SELECT_NUMBERS.where(one_of(recall_docs.c.n, "numbers")), given)
+    given = {"whose": transaction.user_id, "numbers": numbers}
+    rows = transaction.connection.execute(_SELECT_NUMBERS.where(one_of(recall_docs.c.n, "numbers")), given)
     at = {row.n: row.item_id for row in rows}
     return [
         (row.item_id, at[row.n + step], ContextRelation.BEFORE if step < 0 else ContextRelation.AFTER)
@@ -258,6 +265,8 @@ def _neighbour_pairs(mine: PersonTransaction, ids: Sequence[str], depth: int) ->
     ]
 
 
-def _fetch_shown(mine: PersonTransaction, ids: Collection[str]) -> dict[str, TimelineItem]:
-    rows = mine.connection.execute(_SELECT_SHOWN, {"whose": mine.user_id, "ids": list(ids), "now": mine.now}).mappings()
+def _fetch_shown(transaction: PersonTransaction, ids: Collection[str]) -> dict[str, TimelineItem]:
+    rows = transaction.connection.execute(
+        _SELECT_SHOWN, {"whose": transaction.user_id, "ids": list(ids), "now": transaction.now}
+    ).mappings()
     return {row["id"]: item_from_row(row) for row in rows}

@@ -228,23 +228,23 @@ class PreparedSearch:
     vector: Floats | None
     model: int = 0
 
-    def run(self, mine: PersonTransaction) -> list[ItemHit]:
+    def run(self, transaction: PersonTransaction) -> list[ItemHit]:
         """Search, the best hits first."""
-        conditions = search_conditions(mine, self.query)
-        items, last = fetch_index_counts(mine)
+        conditions = search_conditions(transaction, self.query)
+        items, last = fetch_index_counts(transaction)
         if not items:
             return []
-        evidence = self._collect_evidence(mine, items, last)
-        few = fetch_few_numbers(mine, self.query, items)
+        evidence = self._collect_evidence(transaction, items, last)
+        few = fetch_few_numbers(transaction, self.query, items)
         best: list[RankedItem] = []
         if few is not None:
-            best = self._rank(mine, evidence, np.array(few, np.int32), conditions)
+            best = self._rank(transaction, evidence, np.array(few, np.int32), conditions)
         else:
             for depth in (max(depth, self.query.limit) for depth in CANDIDATE_DEPTHS):
-                best = self._rank(mine, evidence, evidence.likeliest(depth), conditions)
+                best = self._rank(transaction, evidence, evidence.likeliest(depth), conditions)
                 if len(best) >= self.query.limit or depth >= evidence.max_items:
                     break
-        found = fetch_items(mine, [one.n for one in best])
+        found = fetch_items(transaction, [one.n for one in best])
         words = [self.words[posting.term] for posting in evidence.postings]
         return [
             ItemHit(
@@ -260,26 +260,30 @@ class PreparedSearch:
             if one.n in found
         ]
 
-    def _collect_evidence(self, mine: PersonTransaction, items: int, last: int) -> SearchEvidence:
-        held = find_postings(mine, list(self.words), last)
+    def _collect_evidence(self, transaction: PersonTransaction, items: int, last: int) -> SearchEvidence:
+        held = find_postings(transaction, list(self.words), last)
         if self.vector is None:
             return SearchEvidence.collect(held, items, np.empty(0, np.int32), np.empty(0, np.float32))
-        near = nearest_vectors(mine, self.model, self.vector, items)
+        near = nearest_vectors(transaction, self.model, self.vector, items)
         return SearchEvidence.collect(held, items, near.numbers, near.cosines(self.vector))
 
     def _rank(
-        self, mine: PersonTransaction, evidence: SearchEvidence, numbers: Numbers, conditions: Sequence[Condition]
+        self,
+        transaction: PersonTransaction,
+        evidence: SearchEvidence,
+        numbers: Numbers,
+        conditions: Sequence[Condition],
     ) -> list[RankedItem]:
         """The best of these items and their neighbours that pass the filters and have any evidence."""
         around = np.unique(np.concatenate([numbers, *(numbers + step for step in NEIGHBOUR_SHARES)]))
-        candidates = fetch_candidates(mine, around.tolist(), conditions)
+        candidates = fetch_candidates(transaction, around.tolist(), conditions)
         words, nearness = evidence.look_up(candidates.numbers)
         missing = candidates.numbers[np.isnan(nearness)]
         if self.vector is not None and len(evidence.numbers) and len(missing):
             # These items are in cells that were not read.
-            alone = fetch_vectors(mine, self.model, missing.tolist(), len(self.vector))
+            alone = fetch_vectors(transaction, self.model, missing.tolist(), len(self.vector))
             nearness[np.searchsorted(candidates.numbers, alone.numbers)] = alone.cosines(self.vector)
-        ranked = rank_items(candidates, words, nearness, mine.now)
+        ranked = rank_items(candidates, words, nearness, transaction.now)
         told = (one for one in ranked if one.own_terms or one.neighbour_terms or (one.nearness or 0.0) >= MIN_NEARNESS)
         return list(islice(told, self.query.limit))
 
@@ -326,32 +330,32 @@ class ItemSearchService:
     async def search_memories(self, scope: PersonScope, query: ItemSearch) -> list[tuple[ItemHit, Memory]]:
         """The hits that are memories, each with its memory."""
 
-        def read(mine: PersonTransaction, hits: Sequence[ItemHit]) -> list[tuple[ItemHit, Memory]]:
-            found = fetch_memories(mine, [hit.item.id for hit in hits])
+        def read(transaction: PersonTransaction, hits: Sequence[ItemHit]) -> list[tuple[ItemHit, Memory]]:
+            found = fetch_memories(transaction, [hit.item.id for hit in hits])
             return [(hit, found[hit.item.id]) for hit in hits if hit.item.id in found]
 
         return await self._run(scope, query, read)
 
     async def list_memories(
-        self, scope: PersonScope, query: ItemSearch, wanted: MemoryFilter, *, best_first: bool
+        self, scope: PersonScope, query: ItemSearch, filters: MemoryFilter, *, best_first: bool
     ) -> FoundMemories:
         """The found memories that pass a filter: the filter's page of them, in its order."""
 
-        def read(mine: PersonTransaction, hits: Sequence[ItemHit]) -> FoundMemories:
+        def read(transaction: PersonTransaction, hits: Sequence[ItemHit]) -> FoundMemories:
             ids = [hit.item.id for hit in hits]
-            found = list_memories(mine, replace(wanted, among=ids, limit=MAX_SEARCH_LIMIT, offset=0))
+            found = list_memories(transaction, replace(filters, among=ids, limit=MAX_SEARCH_LIMIT, offset=0))
             places = {item_id: place for place, item_id in enumerate(ids)}
             items = sorted(found.items, key=lambda memory: places[memory.id]) if best_first else found.items
-            shown = items[wanted.offset : wanted.offset + wanted.limit]
-            return FoundMemories(RecordPage(shown, found.total, wanted.offset), mine.zone)
+            shown = items[filters.offset : filters.offset + filters.limit]
+            return FoundMemories(RecordPage(shown, found.total, filters.offset), transaction.zone)
 
         return await self._run(scope, query, read)
 
     async def search_with_context(self, scope: PersonScope, query: ItemSearch, depth: int) -> FoundItems:
         """The hits, each with up to `depth` items before it, after it, and related to it."""
 
-        def read(mine: PersonTransaction, hits: Sequence[ItemHit]) -> FoundItems:
-            return FoundItems(hits, fetch_context(mine, [hit.item.id for hit in hits], depth), mine.zone)
+        def read(transaction: PersonTransaction, hits: Sequence[ItemHit]) -> FoundItems:
+            return FoundItems(hits, fetch_context(transaction, [hit.item.id for hit in hits], depth), transaction.zone)
 
         return await self._run(scope, query, read, rights.TIMELINE_READ)
 
@@ -378,7 +382,7 @@ class ItemSearchService:
         vector = await self._embed_query(text, query.mode)
         model = model_number(self._embedder.name) if self._embedder is not None else 0
         prepared = PreparedSearch(query, words, vector, model)
-        return await self._records.read(scope, lambda mine: read(mine, prepared.run(mine)))
+        return await self._records.read(scope, lambda transaction: read(transaction, prepared.run(transaction)))
 
     async def _embed_query(self, text: str, mode: SearchMode) -> Floats | None:
         """The text as a vector; None if the search must use terms alone."""

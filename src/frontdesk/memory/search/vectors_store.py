@@ -200,66 +200,72 @@ def model_number(embedder: str) -> int:
     return int.from_bytes(sha256(embedder.encode()).digest()[:4], "little") >> 1 or 1
 
 
-def nearest_vectors(mine: PersonTransaction, model: int, vector: Floats, items: int) -> NumberedVectors:
+def nearest_vectors(transaction: PersonTransaction, model: int, vector: Floats, items: int) -> NumberedVectors:
     """The vectors of this model: all of them if the person has few items, else the vectors in the nearest cells."""
-    whose, dimensions = {"user_id": mine.user_id}, len(vector)
+    whose, dimensions = {"user_id": transaction.user_id}, len(vector)
     if items <= COMPARE_ALL:
         return NumberedVectors.read(
-            mine.connection.execute(_SELECT_ALL, {**whose, "model": model}).scalars(), dimensions
+            transaction.connection.execute(_SELECT_ALL, {**whose, "model": model}).scalars(), dimensions
         )
-    regions = nearest_numbers(_fetch_centres(mine, model, dimensions), vector, NEAREST_REGIONS)
-    rows = mine.connection.execute(_SELECT_REGIONS, {**whose, "regions": regions})
+    regions = nearest_numbers(_fetch_centres(transaction, model, dimensions), vector, NEAREST_REGIONS)
+    rows = transaction.connection.execute(_SELECT_REGIONS, {**whose, "regions": regions})
     cells = nearest_numbers(NumberedVectors.read((row.cells for row in rows), dimensions), vector, NEAREST_CELLS)
-    rows = mine.connection.execute(_SELECT_CELLS, {**whose, "cells": cells})
+    rows = transaction.connection.execute(_SELECT_CELLS, {**whose, "cells": cells})
     return NumberedVectors.read((row.vectors for row in rows), dimensions)
 
 
-def fetch_vectors(mine: PersonTransaction, model: int, numbers: Sequence[int], dimensions: int) -> NumberedVectors:
+def fetch_vectors(
+    transaction: PersonTransaction, model: int, numbers: Sequence[int], dimensions: int
+) -> NumberedVectors:
     """The vectors that this model made of these items."""
-    given = {"user_id": mine.user_id, "model": model, "numbers": list(numbers)}
-    rows = mine.connection.execute(_SELECT_VECTORS, given).all()
+    given = {"user_id": transaction.user_id, "model": model, "numbers": list(numbers)}
+    rows = transaction.connection.execute(_SELECT_VECTORS, given).all()
     return NumberedVectors.read_single([row.n for row in rows], [row.vector for row in rows], dimensions)
 
 
-def place_vectors(mine: PersonTransaction, model: int, given: NumberedVectors) -> dict[int, int]:
+def place_vectors(transaction: PersonTransaction, model: int, given: NumberedVectors) -> dict[int, int]:
     """Put vectors into cells. Returns the cell of each of them, and of each that had to move."""
     vectors = given.vectors()
     dimensions = vectors.shape[1]
-    regions = _fetch_regions(mine, candidate_regions(_fetch_centres(mine, model, dimensions), vectors), dimensions)
-    cells = _fetch_cells(mine, set(assign_cells(regions.values(), vectors)), dimensions) if regions else {}
-    whose = {"user_id": mine.user_id}
-    last_cell = mine.connection.execute(_LAST_CELL, whose).scalar_one()
-    last_region = mine.connection.execute(_LAST_REGION, whose).scalar_one()
+    regions = _fetch_regions(
+        transaction, candidate_regions(_fetch_centres(transaction, model, dimensions), vectors), dimensions
+    )
+    cells = _fetch_cells(transaction, set(assign_cells(regions.values(), vectors)), dimensions) if regions else {}
+    whose = {"user_id": transaction.user_id}
+    last_cell = transaction.connection.execute(_LAST_CELL, whose).scalar_one()
+    last_region = transaction.connection.execute(_LAST_REGION, whose).scalar_one()
     part = TreePart(regions, cells, last_cell + 1, last_region + 1)
     add_vectors(part, given)
-    _save_part(mine, model, part)
+    _save_part(transaction, model, part)
     return part.cell_of
 
 
-def save_cells(mine: PersonTransaction, cell_of: dict[int, int]) -> None:
+def save_cells(transaction: PersonTransaction, cell_of: dict[int, int]) -> None:
     """Store in which cells items are."""
-    rows = [{"whose": mine.user_id, "number": number, "to": cell} for number, cell in cell_of.items()]
+    rows = [{"whose": transaction.user_id, "number": number, "to": cell} for number, cell in cell_of.items()]
     if rows:
-        mine.connection.execute(_SAVE_CELL, rows)
+        transaction.connection.execute(_SAVE_CELL, rows)
 
 
-def remove_vector(mine: PersonTransaction, cell: int, n: int, vector: bytes) -> None:
+def remove_vector(transaction: PersonTransaction, cell: int, n: int, vector: bytes) -> None:
     """Remove an item's vector from its cell."""
-    for number, held in _fetch_cells(mine, [cell], dimensions_of(vector)).items():
+    for number, held in _fetch_cells(transaction, [cell], dimensions_of(vector)).items():
         kept = held[held.numbers != n].packed()
-        mine.connection.execute(update(recall_cells).where(_is_cell(mine, number)).values(vectors=kept))
+        transaction.connection.execute(update(recall_cells).where(_is_cell(transaction, number)).values(vectors=kept))
 
 
-def delete_other_models(mine: PersonTransaction, model: int) -> None:
+def delete_other_models(transaction: PersonTransaction, model: int) -> None:
     """Delete the cells and regions of all other models."""
     for table in (recall_cells, recall_regions):
-        mine.connection.execute(delete(table).where(table.c.user_id == mine.user_id, table.c.model != model))
+        transaction.connection.execute(
+            delete(table).where(table.c.user_id == transaction.user_id, table.c.model != model)
+        )
 
 
-def _save_part(mine: PersonTransaction, model: int, part: TreePart) -> None:
-    dialect, whose = mine.connection.dialect.name, {"user_id": mine.user_id, "model": model}
+def _save_part(transaction: PersonTransaction, model: int, part: TreePart) -> None:
+    dialect, whose = transaction.connection.dialect.name, {"user_id": transaction.user_id, "model": model}
     cells = [{**whose, "cell": cell, "vectors": part.cells[cell].packed()} for cell in part.touched]
-    mine.connection.execute(_PUT_CELL[dialect], cells)
+    transaction.connection.execute(_PUT_CELL[dialect], cells)
     regions = [
         {
             **whose,
@@ -270,23 +276,25 @@ def _save_part(mine: PersonTransaction, model: int, part: TreePart) -> None:
         for region, centre in part.changed_regions.items()
     ]
     if regions:
-        mine.connection.execute(_PUT_REGION[dialect], regions)
+        transaction.connection.execute(_PUT_REGION[dialect], regions)
 
 
-def _fetch_centres(mine: PersonTransaction, model: int, dimensions: int) -> NumberedVectors:
-    rows = mine.connection.execute(_SELECT_CENTRES, {"user_id": mine.user_id, "model": model})
+def _fetch_centres(transaction: PersonTransaction, model: int, dimensions: int) -> NumberedVectors:
+    rows = transaction.connection.execute(_SELECT_CENTRES, {"user_id": transaction.user_id, "model": model})
     return NumberedVectors.read(rows.scalars(), dimensions)
 
 
-def _fetch_regions(mine: PersonTransaction, regions: Collection[int], dimensions: int) -> dict[int, NumberedVectors]:
-    rows = mine.connection.execute(_SELECT_REGIONS, {"user_id": mine.user_id, "regions": list(regions)})
+def _fetch_regions(
+    transaction: PersonTransaction, regions: Collection[int], dimensions: int
+) -> dict[int, NumberedVectors]:
+    rows = transaction.connection.execute(_SELECT_REGIONS, {"user_id": transaction.user_id, "regions": list(regions)})
     return {row.region: NumberedVectors.read([row.cells], dimensions) for row in rows}
 
 
-def _fetch_cells(mine: PersonTransaction, cells: Collection[int], dimensions: int) -> dict[int, NumberedVectors]:
-    rows = mine.connection.execute(_SELECT_CELLS, {"user_id": mine.user_id, "cells": list(cells)})
+def _fetch_cells(transaction: PersonTransaction, cells: Collection[int], dimensions: int) -> dict[int, NumberedVectors]:
+    rows = transaction.connection.execute(_SELECT_CELLS, {"user_id": transaction.user_id, "cells": list(cells)})
     return {row.cell: NumberedVectors.read([row.vectors], dimensions) for row in rows}
 
 
-def _is_cell(mine: PersonTransaction, cell: int) -> ColumnElement[bool]:
-    return and_(recall_cells.c.user_id == mine.user_id, recall_cells.c.cell == cell)
+def _is_cell(transaction: PersonTransaction, cell: int) -> ColumnElement[bool]:
+    return and_(recall_cells.c.user_id == transaction.user_id, recall_cells.c.cell == cell)

@@ -92,8 +92,8 @@ def add_person_routes(router: APIRouter, services: RecordServices) -> None:
     @router.put(
         "/user/settings", responses=example_response(SETTINGS_EXAMPLE), summary="Say in which time zone one lives"
     )
-    async def update_settings(scope: ManagesRecords, asked: PersonSettingsRequest) -> PersonSettingsResponse:
-        return PersonSettingsResponse(timezone=await services.people.set_zone(scope, asked.timezone))
+    async def update_settings(scope: ManagesRecords, request: PersonSettingsRequest) -> PersonSettingsResponse:
+        return PersonSettingsResponse(timezone=await services.people.set_zone(scope, request.timezone))
 
     @router.get(
         "/user/export", responses=example_response(EXPORT_EXAMPLE), summary="Everything that is kept of oneself"

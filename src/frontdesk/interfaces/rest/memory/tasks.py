@@ -121,15 +121,15 @@ def _add_task_changes(router: APIRouter, services: RecordServices) -> None:
     async def update_task(
         scope: WritesTasks,
         task_id: str,
-        asked: Annotated[ChangeTaskRequest, Body(openapi_examples=example_body(CHANGED_TASK))],
+        request: Annotated[ChangeTaskRequest, Body(openapi_examples=example_body(CHANGED_TASK))],
         timezone: ZoneParameter = None,
     ) -> TaskResponse:
-        return TaskResponse.of(await services.tasks.update(scope, task_id, asked.fields(), timezone))
+        return TaskResponse.of(await services.tasks.update(scope, task_id, request.fields(), timezone))
 
     @router.put(f"{TASK_PATH}/status", responses=example_response(EXAMPLE_TASK), summary="Say how a task stands")
-    async def set_task_status(scope: WritesTasks, task_id: str, asked: SetTaskStatusRequest) -> TaskResponse:
+    async def set_task_status(scope: WritesTasks, task_id: str, request: SetTaskStatusRequest) -> TaskResponse:
         return TaskResponse.of(
-            await services.tasks.set_status(scope, task_id, asked.status, asked.notes, asked.progress)
+            await services.tasks.set_status(scope, task_id, request.status, request.notes, request.progress)
         )
 
     @router.delete(
@@ -151,16 +151,16 @@ def add_subtask_routes(router: APIRouter, services: RecordServices) -> None:
     @router.post("/subtasks", status_code=201, responses=example_response(EXAMPLE_TASK, 201), summary="Make a subtask")
     async def create_subtask(
         scope: WritesTasks,
-        asked: Annotated[NewSubtaskRequest, Body(openapi_examples=example_body(NEW_SUBTASK))],
+        request: Annotated[NewSubtaskRequest, Body(openapi_examples=example_body(NEW_SUBTASK))],
         timezone: ZoneParameter = None,
     ) -> TaskResponse:
-        return TaskResponse.of(await services.tasks.create(scope, asked.fields(), timezone))
+        return TaskResponse.of(await services.tasks.create(scope, request.fields(), timezone))
 
     @router.put(
         "/subtasks/reorder", responses=example_response([EXAMPLE_TASK]), summary="Put subtasks in another order"
     )
-    async def reorder_subtasks(scope: WritesTasks, asked: ReorderSubtasksRequest) -> list[TaskResponse]:
-        ordered = await services.tasks.reorder(scope, asked.parent_task_id, asked.task_ids)
+    async def reorder_subtasks(scope: WritesTasks, request: ReorderSubtasksRequest) -> list[TaskResponse]:
+        ordered = await services.tasks.reorder(scope, request.parent_task_id, request.task_ids)
         return [TaskResponse.of(task) for task in ordered]
 
 
@@ -181,8 +181,8 @@ def add_relation_routes(router: APIRouter, services: RecordServices) -> None:
         responses=example_response({"relation": EXAMPLE_RELATION}, 201),
         summary="Say what a task is to another",
     )
-    async def create_relation(scope: WritesTasks, asked: NewRelationRequest) -> RelationResponse:
-        made = await services.tasks.link(scope, asked.task_id, asked.related_task_id, asked.relation)
+    async def create_relation(scope: WritesTasks, request: NewRelationRequest) -> RelationResponse:
+        made = await services.tasks.link(scope, request.task_id, request.related_task_id, request.relation)
         return RelationResponse(relation=made)
 
     @router.delete("/task-relations/{relation_id}", summary="Take a relation away")
@@ -372,9 +372,9 @@ def _add_work_steps(router: APIRouter, services: RecordServices) -> None:
         f"{WORK_ITEM_PATH}/accept", responses=example_response(AI_TASK_EXAMPLE), summary="Take this piece of work"
     )
     async def accept_ai_task(
-        scope: WritesWork, ai_task_id: str, asked: AcceptWorkRequest | None = None
+        scope: WritesWork, ai_task_id: str, request: AcceptWorkRequest | None = None
     ) -> AiTaskResponse:
-        how = asked or AcceptWorkRequest()
+        how = request or AcceptWorkRequest()
         taken = await services.work_queue.accept(
             scope,
             ai_task_id,
@@ -386,8 +386,10 @@ def _add_work_steps(router: APIRouter, services: RecordServices) -> None:
         return AiTaskResponse(ai_task=taken)
 
     @router.post(f"{WORK_ITEM_PATH}/renew", responses=example_response(AI_TASK_EXAMPLE), summary="Hold work for longer")
-    async def renew_ai_task(scope: WritesWork, ai_task_id: str, asked: RenewLeaseRequest) -> AiTaskResponse:
-        held = await services.work_queue.renew(scope, ai_task_id, asked.claims, lease=_lease_time(asked.lease_seconds))
+    async def renew_ai_task(scope: WritesWork, ai_task_id: str, request: RenewLeaseRequest) -> AiTaskResponse:
+        held = await services.work_queue.renew(
+            scope, ai_task_id, request.claims, lease=_lease_time(request.lease_seconds)
+        )
         return AiTaskResponse(ai_task=held)
 
 
@@ -398,9 +400,9 @@ def _add_work_outcomes(router: APIRouter, services: RecordServices) -> None:
         summary="Say that work is done, and what came of it",
     )
     async def complete_ai_task(
-        scope: WritesWork, ai_task_id: str, asked: CompleteWorkRequest | None = None
+        scope: WritesWork, ai_task_id: str, request: CompleteWorkRequest | None = None
     ) -> AiTaskResponse:
-        how = asked or CompleteWorkRequest()
+        how = request or CompleteWorkRequest()
         done = await services.work_queue.complete(scope, ai_task_id, how.provided("claims"), claims=how.claims)
         return AiTaskResponse(ai_task=done)
 
@@ -409,9 +411,9 @@ def _add_work_outcomes(router: APIRouter, services: RecordServices) -> None:
         responses=example_response(AI_TASK_EXAMPLE),
         summary="Say that work could not be done, and why",
     )
-    async def fail_ai_task(scope: WritesWork, ai_task_id: str, asked: FailWorkRequest) -> AiTaskResponse:
+    async def fail_ai_task(scope: WritesWork, ai_task_id: str, request: FailWorkRequest) -> AiTaskResponse:
         return AiTaskResponse(
-            ai_task=await services.work_queue.fail(scope, ai_task_id, asked.error_message, claims=asked.claims)
+            ai_task=await services.work_queue.fail(scope, ai_task_id, request.error_message, claims=request.claims)
         )
 
 

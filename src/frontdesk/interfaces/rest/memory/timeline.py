@@ -95,8 +95,8 @@ def _add_memory_lists(router: APIRouter, services: RecordServices) -> None:
     @router.post(
         "/memories", status_code=201, responses=example_response(EXAMPLE_MEMORY, 201), summary="Remember something"
     )
-    async def create_memory(scope: WritesMemories, asked: MemoryBody, timezone: ZoneParameter = None) -> Memory:
-        return await services.memories.create(scope, asked.provided(), timezone)
+    async def create_memory(scope: WritesMemories, request: MemoryBody, timezone: ZoneParameter = None) -> Memory:
+        return await services.memories.create(scope, request.provided(), timezone)
 
     @router.get("/memories/stats", summary="What is remembered, in numbers")
     async def memory_stats(scope: ReadsMemories, timezone: ZoneParameter = None) -> MemoryStats:
@@ -110,9 +110,9 @@ def _add_one_memory(router: APIRouter, services: RecordServices) -> None:
 
     @router.put(MEMORY_PATH, responses=example_response(EXAMPLE_MEMORY), summary="Change a memory")
     async def update_memory(
-        scope: WritesMemories, memory_id: str, asked: MemoryBody, timezone: ZoneParameter = None
+        scope: WritesMemories, memory_id: str, request: MemoryBody, timezone: ZoneParameter = None
     ) -> Memory:
-        return await services.memories.update(scope, memory_id, asked.changes(), timezone)
+        return await services.memories.update(scope, memory_id, request.changes(), timezone)
 
     @router.delete(
         MEMORY_PATH,

@@ -25,16 +25,16 @@ SCOPE_PREFIX = "scope:"
 EVERYTHING = "everything"
 
 
-def parse_lifetime(said: str) -> timedelta | None:
-    if said not in LIFETIMES:
+def parse_lifetime(text: str) -> timedelta | None:
+    if text not in LIFETIMES:
         raise Invalid("A key works for a week, 30 days, 90 days, a year, or for ever")
-    return timedelta(days=int(said)) if said else None
+    return timedelta(days=int(text)) if text else None
 
 
-def parse_overlap(said: str) -> timedelta:
-    if said not in OVERLAPS:
+def parse_overlap(text: str) -> timedelta:
+    if text not in OVERLAPS:
         raise Invalid("The old key works on for an hour, a day, a week, or not at all")
-    return timedelta(hours=int(said))
+    return timedelta(hours=int(text))
 
 
 def parse_scopes(form: Mapping[str, str]) -> frozenset[str] | None:
@@ -73,26 +73,28 @@ REASONS = {
 }
 
 
-async def show_access(asked: PageRequest) -> PageContent:
+async def show_access(request: PageRequest) -> PageContent:
     # A link may prefill the agent and the person of a key, but not its scopes.
-    return await access_page(asked, {name: asked.query[name] for name in ("agent", "user") if name in asked.query})
+    return await access_page(
+        request, {name: request.query[name] for name in ("agent", "user") if name in request.query}
+    )
 
 
-async def access_page(asked: PageRequest, wanted: Mapping[str, str], wrong: str = "") -> PageContent:
+async def access_page(request: PageRequest, wanted: Mapping[str, str], wrong: str = "") -> PageContent:
     """The page with the form for a new key. `wanted` fills the form in, and `wrong` is shown beside it."""
-    which = asked.query.get("keys", "working")
-    found = await _list_keys(asked, which)
+    which = request.query.get("keys", "working")
+    found = await _list_keys(request, which)
     shown, more = found[:KEYS_SHOWN], len(found) > KEYS_SHOWN
-    denied = await _list_denials(asked, None, DENIALS_AT_FIRST)
-    by_parameter = await asked.app.journal.agent_ids_by_parameter(ROWS_LOOKED_AT, AGENTS_SHOWN)
+    denied = await _list_denials(request, None, DENIALS_AT_FIRST)
+    by_parameter = await request.app.journal.agent_ids_by_parameter(ROWS_LOOKED_AT, AGENTS_SHOWN)
     shown_agents = [one.agent_id for one in (*shown, *by_parameter, *(entry for _, entry in denied))]
-    settings = asked.app.settings
+    settings = request.app.settings
     context = {
         "keys": shown,
         "which": which,
         "older": f"/access?{urlencode({'keys': which, 'before': shown[-1].id})}" if more else "",
-        "begun": "before" in asked.query,
-        "mine": (asked.caller.credential_id or "").removeprefix(KEY_CREDENTIAL_PREFIX),
+        "begun": "before" in request.query,
+        "mine": (request.caller.credential_id or "").removeprefix(KEY_CREDENTIAL_PREFIX),
         "lasting": LIFETIMES,
         "overlaps": OVERLAPS,
         "installation_scopes": INSTALLATION_SCOPES,
@@ -103,7 +105,7 @@ async def access_page(asked: PageRequest, wanted: Mapping[str, str], wrong: str 
         "denied_more": len(denied) > DENIALS_AT_FIRST,
         "why": _explain_denial,
         "claims": claimed_ids,
-        "names": await agent_names(asked.app, shown_agents),
+        "names": await agent_names(request.app, shown_agents),
         "by_parameter": by_parameter,
         "looked_at": ROWS_LOOKED_AT,
         "guarded": settings.auth_required,
@@ -114,15 +116,15 @@ async def access_page(asked: PageRequest, wanted: Mapping[str, str], wrong: str 
     return PageContent("access/access.html", "Access", context, 400 if wrong else 200)
 
 
-async def show_denied(asked: PageRequest) -> PageContent:
+async def show_denied(request: PageRequest) -> PageContent:
     """The denied calls of the last day, page by page."""
-    before = asked.query.get("before")
+    before = request.query.get("before")
     if before is not None and not (before.isascii() and before.isdigit() and len(before) < 19):
         raise Invalid("This is not a position in the list; start at its beginning")
-    rows = await _list_denials(asked, int(before) if before else None, DENIALS_SHOWN)
+    rows = await _list_denials(request, int(before) if before else None, DENIALS_SHOWN)
     shown = rows[:DENIALS_SHOWN]
     older = shown[-1][0] if len(rows) > DENIALS_SHOWN else None
-    names = await agent_names(asked.app, [entry.agent_id for _, entry in shown])
+    names = await agent_names(request.app, [entry.agent_id for _, entry in shown])
     context = {
         "denied": shown,
         "older": older,
@@ -134,17 +136,17 @@ async def show_denied(asked: PageRequest) -> PageContent:
     return PageContent("access/denied.html", "Denied calls", context)
 
 
-async def _list_keys(asked: PageRequest, which: str) -> Sequence[ApiKey]:
+async def _list_keys(request: PageRequest, which: str) -> Sequence[ApiKey]:
     if which not in KEY_FILTERS:
         raise Invalid(f"Keys are listed as: {', '.join(KEY_FILTERS)}")
-    before = asked.query.get("before")
-    return await asked.app.keys.newest(asked.now, KEYS_SHOWN + 1, working=KEY_FILTERS[which], before=before)
+    before = request.query.get("before")
+    return await request.app.keys.newest(request.now, KEYS_SHOWN + 1, working=KEY_FILTERS[which], before=before)
 
 
-async def _list_denials(asked: PageRequest, before: int | None, most: int) -> Sequence[tuple[int, JournalEntry]]:
+async def _list_denials(request: PageRequest, before: int | None, most: int) -> Sequence[tuple[int, JournalEntry]]:
     """The denials of the last day, one more than a page shows."""
-    rows = await asked.app.journal.denials(before, most + 1)
-    return [(number, entry) for number, entry in rows if entry.at > asked.now - DAY]
+    rows = await request.app.journal.denials(before, most + 1)
+    return [(number, entry) for number, entry in rows if entry.at > request.now - DAY]
 
 
 def _explain_denial(entry: JournalEntry) -> str:
@@ -160,11 +162,11 @@ def claimed_ids(entry: JournalEntry) -> Sequence[Mapping[str, str]]:
     return [{"name": name, "text": claim} for name, claim in found.items() if claim is not None]
 
 
-async def create_key(asked: PageRequest) -> PageContent:
+async def create_key(request: PageRequest) -> PageContent:
     """Create a key. Errors are shown in the form."""
-    form = asked.form
+    form = request.form
     try:
-        key, text = await asked.app.identity.create_key(
+        key, text = await request.app.identity.create_key(
             name=form.get("name", "").strip(),
             agent_id=form.get("agent", "").strip() or None,
             user_id=form.get("user", "").strip() or None,
@@ -172,20 +174,20 @@ async def create_key(asked: PageRequest) -> PageContent:
             lifetime=parse_lifetime(form.get("lasting", "")),
         )
     except (Invalid, IdentityError, Unstorable) as error:
-        return await access_page(asked, form, error.full_message)
+        return await access_page(request, form, error.full_message)
     return PageContent("access/made.html", "A new key", {"key": key, "text": text, "old": None})
 
 
-async def rotate_key(asked: PageRequest) -> PageContent:
-    old_id = asked.path_params["id"]
-    key, text = await asked.app.identity.rotate_key(old_id, parse_overlap(asked.form.get("overlap", "")))
-    old = await asked.app.keys.get(old_id)
+async def rotate_key(request: PageRequest) -> PageContent:
+    old_id = request.path_params["id"]
+    key, text = await request.app.identity.rotate_key(old_id, parse_overlap(request.form.get("overlap", "")))
+    old = await request.app.keys.get(old_id)
     return PageContent("access/made.html", "A new key", {"key": key, "text": text, "old": old})
 
 
-async def revoke_key(asked: PageRequest) -> PageRedirect:
-    key_id = asked.path_params["id"]
-    await asked.app.identity.revoke_key(key_id)
+async def revoke_key(request: PageRequest) -> PageRedirect:
+    key_id = request.path_params["id"]
+    await request.app.identity.revoke_key(key_id)
     return PageRedirect("/access", f"Key {key_id} no longer works.")
 
 

@@ -124,9 +124,9 @@ class AgentToolRow:
     server: str = ""
 
 
-async def agent_tools(asked: PageRequest, agent_id: str) -> Sequence[AgentToolRow]:
-    tools = asked.app.tools
-    held = await tools.held(asked.caller, agent_id)
+async def agent_tools(request: PageRequest, agent_id: str) -> Sequence[AgentToolRow]:
+    tools = request.app.tools
+    held = await tools.held(request.caller, agent_id)
     known = await tools.catalogue.many([one.id for one in held if one.id is not None])
     return [_tool_row(one, known.get(one.id or "")) for one in held]
 
@@ -156,14 +156,14 @@ class AgentRow:
     next_at: datetime | None
 
 
-async def list_agents(asked: PageRequest) -> PageContent:
+async def list_agents(request: PageRequest) -> PageContent:
     """The agents of the host, page by page."""
-    query, after = asked.query.get("q", "").strip(), asked.query.get("after", "")
-    every = await host_answer_in_time(asked.app.host.list(MOST_AGENTS))
+    query, after = request.query.get("q", "").strip(), request.query.get("after", "")
+    every = await host_answer_in_time(request.app.host.list(MOST_AGENTS))
     found = [agent for agent in every if _matches(agent, query)]
     page, more = _page_of_agents(found, after)
     context = {
-        "rows": await _agent_rows(asked, page),
+        "rows": await _agent_rows(request, page),
         "query": query,
         "after": after,
         "more": more,
@@ -175,16 +175,16 @@ async def list_agents(asked: PageRequest) -> PageContent:
     return PageContent("agents/list.html", "Agents", context)
 
 
-async def create_agent(asked: PageRequest) -> PageRedirect:
-    said = {name: asked.form.get(name, "").strip() for name in ("name", "description", "model")}
-    made = await asked.app.host.create(NewAgent(said["name"], said["description"], said["model"] or None))
+async def create_agent(request: PageRequest) -> PageRedirect:
+    said = {name: request.form.get(name, "").strip() for name in ("name", "description", "model")}
+    made = await request.app.host.create(NewAgent(said["name"], said["description"], said["model"] or None))
     return PageRedirect(f"/agents/{quote(made.id, safe='')}", f"{shorten(made.name, 100)} is made")
 
 
-async def _agent_rows(asked: PageRequest, agents: Sequence[Agent]) -> Sequence[AgentRow]:
+async def _agent_rows(request: PageRequest, agents: Sequence[Agent]) -> Sequence[AgentRow]:
     ids = [agent.id for agent in agents]
-    named = await asked.app.journal.agent_id_uses(ids, NEWEST_CALLS_IN_LIST)
-    soonest = await asked.app.schedules.queries.next_fire_of_agents(asked.caller, ids)
+    named = await request.app.journal.agent_id_uses(ids, NEWEST_CALLS_IN_LIST)
+    soonest = await request.app.schedules.queries.next_fire_of_agents(request.caller, ids)
     return [
         AgentRow(
             agent, last_called_at(named[agent.id]), header_share(named[agent.id]), _time_or_none(soonest.get(agent.id))
@@ -222,21 +222,21 @@ class BlockEdit:
     pieces: list[ChangedWords]
 
 
-async def show_memory(asked: PageRequest) -> PageContent:
+async def show_memory(request: PageRequest) -> PageContent:
     """The memory blocks with their values, and the history of one block."""
-    agent = await require_agent(asked)
-    person = asked.query.get("person", "")
-    whose = _memory_owner(asked, person)
-    blocks = await asked.app.host.blocks(agent.id, whose)
-    label = asked.query.get("block") or next((block.label for block in blocks), "")
-    chosen = await find_block(asked.app.host, agent.id, label, whose) if label else None
-    made = await _block_changes(asked, agent.id, chosen, whose) if chosen else ()
-    people = await asked.app.host.people(agent.id) if chosen and chosen.per_person else ()
-    shown = made[:SHOWN_CHANGES] if asked.query.get("all") is None else made
+    agent = await require_agent(request)
+    person = request.query.get("person", "")
+    whose = _memory_owner(request, person)
+    blocks = await request.app.host.blocks(agent.id, whose)
+    label = request.query.get("block") or next((block.label for block in blocks), "")
+    chosen = await find_block(request.app.host, agent.id, label, whose) if label else None
+    made = await _block_changes(request, agent.id, chosen, whose) if chosen else ()
+    people = await request.app.host.people(agent.id) if chosen and chosen.per_person else ()
+    shown = made[:SHOWN_CHANGES] if request.query.get("all") is None else made
     context = {
         "agent": agent,
         "known": True,
-        "base": agent_path(asked),
+        "base": agent_path(request),
         "tab": "memory",
         "blocks": blocks,
         "chosen": chosen,
@@ -249,29 +249,29 @@ async def show_memory(asked: PageRequest) -> PageContent:
     return PageContent("agents/memory.html", f"Memory of {shorten(agent.name, 80)}", context)
 
 
-async def write_block(asked: PageRequest) -> PageRedirect:
-    agent = await require_agent(asked)
-    label = asked.form.get("label", "")
+async def write_block(request: PageRequest) -> PageRedirect:
+    agent = await require_agent(request)
+    label = request.form.get("label", "")
     # Browsers send line ends as CR LF.
-    value = asked.form.get("value", "").replace("\r\n", "\n")
-    person = asked.form.get("person", "")
-    whose = _memory_owner(asked, person)
-    block = await asked.app.host.write_block(agent.id, label, value, asked.form.get("seen", ""), whose)
+    value = request.form.get("value", "").replace("\r\n", "\n")
+    person = request.form.get("person", "")
+    whose = _memory_owner(request, person)
+    block = await request.app.host.write_block(agent.id, label, value, request.form.get("seen", ""), whose)
     query = {"block": block.label, **({"person": person} if person else {})}
-    return PageRedirect(f"{agent_path(asked, 'memory')}?{urlencode(query)}", _written_message(block))
+    return PageRedirect(f"{agent_path(request, 'memory')}?{urlencode(query)}", _written_message(block))
 
 
 async def _block_changes(
-    asked: PageRequest, agent_id: str, block: MemoryBlock, whose: PersonFilter
+    request: PageRequest, agent_id: str, block: MemoryBlock, owner: PersonFilter
 ) -> Sequence[BlockChange]:
-    return block_changes(block.value, await asked.app.host.block_versions(agent_id, block.label, whose))
+    return block_changes(block.value, await request.app.host.block_versions(agent_id, block.label, owner))
 
 
-def _memory_owner(asked: PageRequest, person: str) -> PersonFilter:
+def _memory_owner(request: PageRequest, person: str) -> PersonFilter:
     """Whose memory is shown: one's own, another person's, or the initial value for everybody."""
     if person == EVERYBODY:
         return EVERYONE
-    return require_user_id(person) if person else asked.caller.user_id
+    return require_user_id(person) if person else request.caller.user_id
 
 
 def _owner_choices(people: Sequence[str], chosen: str) -> Sequence[tuple[str, str]]:
@@ -293,54 +293,54 @@ SHOWN_CALLS = 12
 SHOWN_TURNS = 5
 
 
-async def show_agent(asked: PageRequest) -> PageContent:
+async def show_agent(request: PageRequest) -> PageContent:
     """One agent. For agents that only call Frontdesk and are not on its host, less is known."""
-    found = await find_agent(asked)
-    agent_id = asked.path_params["agent_id"]
-    named = (await asked.app.journal.agent_id_uses([agent_id], NEWEST_CALLS))[agent_id]
+    found = await find_agent(request)
+    agent_id = request.path_params["agent_id"]
+    named = (await request.app.journal.agent_id_uses([agent_id], NEWEST_CALLS))[agent_id]
     if found is None and not named:
-        raise agent_not_found(asked)
+        raise agent_not_found(request)
     shown = found or Agent(agent_id, agent_id)
-    upcoming = await asked.app.schedules.queries.upcoming(asked.caller, agent_id, SHOWN_UPCOMING)
+    upcoming = await request.app.schedules.queries.upcoming(request.caller, agent_id, SHOWN_UPCOMING)
     context = {
         "agent": shown,
         "known": found is not None,
-        "base": agent_path(asked),
+        "base": agent_path(request),
         "tab": "agent",
         "ways": id_sources(named),
         "share": header_share(named),
         "seen_at": last_called_at(named),
         "newest": NEWEST_CALLS,
         "upcoming": [(one, from_us(one.fire_us or 0)) for one in upcoming],
-        "lately": list(reversed(await asked.app.journal.read(JournalQuery(agent_id=agent_id, limit=SHOWN_CALLS)))),
-        **(await _host_context(asked, agent_id) if found else {}),
+        "lately": list(reversed(await request.app.journal.read(JournalQuery(agent_id=agent_id, limit=SHOWN_CALLS)))),
+        **(await _host_context(request, agent_id) if found else {}),
     }
     return PageContent("agents/one.html", shorten(shown.name, 80), context)
 
 
-async def detach_tool(asked: PageRequest) -> PageRedirect:
-    found, name = await require_agent(asked), asked.form.get("tool", "")
-    await asked.app.tools.detach(asked.caller, found.id, name)
-    return PageRedirect(agent_path(asked), f"{shorten(name, 100)} is detached")
+async def detach_tool(request: PageRequest) -> PageRedirect:
+    found, name = await require_agent(request), request.form.get("tool", "")
+    await request.app.tools.detach(request.caller, found.id, name)
+    return PageRedirect(agent_path(request), f"{shorten(name, 100)} is detached")
 
 
-async def _host_context(asked: PageRequest, agent_id: str) -> Mapping[str, Any]:
+async def _host_context(request: PageRequest, agent_id: str) -> Mapping[str, Any]:
     """What the agent host knows about the agent."""
-    host = asked.app.host
+    host = request.app.host
     conversations = await host.conversations(agent_id, SHOWN_CONVERSATIONS)
     return {
-        "held": await agent_tools(asked, agent_id),
+        "held": await agent_tools(request, agent_id),
         "outcome": turn_outcome,
-        "blocks": await host.blocks(agent_id, asked.caller.user_id),
-        "turns": await asked.app.turns.list(TurnQuery(agent_id=agent_id, limit=SHOWN_TURNS)),
+        "blocks": await host.blocks(agent_id, request.caller.user_id),
+        "turns": await request.app.turns.list(TurnQuery(agent_id=agent_id, limit=SHOWN_TURNS)),
         "conversations": conversations,
         "own": own_conversation(conversations, SHOWN_CONVERSATIONS),
     }
 
 
-async def remove_agent(asked: PageRequest) -> PageRedirect:
-    found = await require_agent(asked)
-    ended = await delete_agent(asked.app, found.id)
+async def remove_agent(request: PageRequest) -> PageRedirect:
+    found = await require_agent(request)
+    ended = await delete_agent(request.app, found.id)
     keys = f"; its keys no longer work: {', '.join(ended)}" if ended else ""
     return PageRedirect("/agents", f"{shorten(found.name, 100)} is deleted{keys}")
 

@@ -261,26 +261,26 @@ class StatusFeed:
         self.checked_host = now, found
         return found
 
-    async def facts(self, asked: PageRequest) -> InstallationStatus:
-        return await gather_status(asked.app, asked.caller, await self.host(asked.app), datetime.now(UTC))
+    async def facts(self, request: PageRequest) -> InstallationStatus:
+        return await gather_status(request.app, request.caller, await self.host(request.app), datetime.now(UTC))
 
-    async def next(self, asked: PageRequest) -> StatusUpdate:
+    async def next(self, request: PageRequest) -> StatusUpdate:
         """The current update, which one listener collects for all."""
         async with self.lock:
             told, step = self.latest, RATE_STEP.total_seconds()
             age = anyio.current_time() - told.at if told is not None else STALE_SECONDS
             if told is None or age >= step:
                 # After a pause without listeners, the charts start again from the journal.
-                told = self.latest = await self._update(asked, anew=age >= STALE_SECONDS)
+                told = self.latest = await self._update(request, anew=age >= STALE_SECONDS)
             return told
 
-    async def _update(self, asked: PageRequest, *, anew: bool) -> StatusUpdate:
+    async def _update(self, request: PageRequest, *, anew: bool) -> StatusUpdate:
         number = self.latest.number + 1 if self.latest is not None else 1
-        facts = await self.facts(asked)
+        facts = await self.facts(request)
         if facts.database_trouble:
             self.points.append((number, RatePoint(facts.now, None)))
         else:
-            await self._add_points(asked.app.journal, number, facts.now, anew=anew)
+            await self._add_points(request.app.journal, number, facts.now, anew=anew)
         before: Mapping[str, RenderedPart] = self.latest.parts if self.latest is not None else {}
         parts = {
             name: _render_part(name, context, before.get(name), number)
@@ -323,18 +323,18 @@ def status_feed_of(app: App) -> StatusFeed:
     return _feeds.setdefault(app.journal, StatusFeed())
 
 
-async def stream_status(asked: PageRequest) -> AsyncGenerator[Mapping[str, Any]]:
+async def stream_status(request: PageRequest) -> AsyncGenerator[Mapping[str, Any]]:
     """Yield the whole status, then changes, until the listener leaves."""
-    pulse, number = status_feed_of(asked.app), 0
+    pulse, number = status_feed_of(request.app), 0
     while True:
-        told = await pulse.next(asked)
+        told = await pulse.next(request)
         yield told.changes_since(number)
         number = told.number
         await anyio.sleep_until(told.at + RATE_STEP.total_seconds())
 
 
-async def show_now(asked: PageRequest) -> PageContent:
-    facts = await status_feed_of(asked.app).facts(asked)
+async def show_now(request: PageRequest) -> PageContent:
+    facts = await status_feed_of(request.app).facts(request)
     parts = part_contexts(facts)
     context = {name: value for part in parts.values() for name, value in part.items()}
     return PageContent("now/now.html", "Now", context, 503 if facts.database_trouble else 200)

@@ -61,9 +61,9 @@ def person_path(user: str, /, **query: object) -> str:
     return f"{path}?{urlencode(said)}" if said else path
 
 
-def return_path(user: str, said: str, /, **otherwise: object) -> str:
+def return_path(user: str, text: str, /, **otherwise: object) -> str:
     """The page that a form was sent from. Its query cannot lead to another site."""
-    query = parse_qsl(said, max_num_fields=MOST_QUERY_FIELDS) if len(said) <= USER_ID_LENGTH * 10 else []
+    query = parse_qsl(text, max_num_fields=MOST_QUERY_FIELDS) if len(text) <= USER_ID_LENGTH * 10 else []
     return person_path(user, **(dict(query) or otherwise))
 
 
@@ -73,11 +73,11 @@ def require_user_id(user: str) -> str:
     return user
 
 
-def parse_position(said: str) -> TimelinePosition | None:
+def parse_position(text: str) -> TimelinePosition | None:
     """The position in a list, as `position_after` formats it."""
-    if not said:
+    if not text:
         return None
-    at, _, item_id = said.rpartition(POSITION_SEPARATOR)
+    at, _, item_id = text.rpartition(POSITION_SEPARATOR)
     return TimelinePosition(parse_time(at, ZoneInfo("UTC"), "before"), item_id)
 
 
@@ -85,14 +85,14 @@ def position_after(item: TimelineItem) -> str:
     return f"{item.created_at.astimezone(UTC).isoformat()}{POSITION_SEPARATOR}{item.id}"
 
 
-def parse_offset(said: str) -> int:
+def parse_offset(text: str) -> int:
     """The number of rows to skip."""
-    if not said:
+    if not text:
         return 0
-    digits = said.lstrip("0") or "0"
+    digits = text.lstrip("0") or "0"
     if (
-        not said.isascii()
-        or not said.isdecimal()
+        not text.isascii()
+        or not text.isdecimal()
         or len(digits) > len(str(LARGEST_OFFSET))
         or int(digits) > LARGEST_OFFSET
     ):
@@ -104,10 +104,10 @@ def person_scope(caller: Caller, user: str) -> PersonScope:
     return PersonScope.for_caller(replace(caller, user_id=user))
 
 
-def person_of_form(asked: PageRequest) -> tuple[str, PersonScope]:
+def person_of_form(request: PageRequest) -> tuple[str, PersonScope]:
     """The person that a form names, and the scope of their records."""
-    user = require_user_id(asked.form.get("user", ""))
-    return user, person_scope(asked.caller, user)
+    user = require_user_id(request.form.get("user", ""))
+    return user, person_scope(request.caller, user)
 
 
 TITLE_LENGTH = 60
@@ -149,10 +149,10 @@ class PersonView:
         )
 
 
-async def view_person(asked: PageRequest) -> PersonView:
-    user = require_user_id(asked.path_params["user_id"] or asked.query.get("id", ""))
-    scope = person_scope(asked.caller, user)
-    return PersonView(asked, user, scope, await PeopleDirectory(asked.app.database).person(asked.caller, user))
+async def view_person(request: PageRequest) -> PersonView:
+    user = require_user_id(request.path_params["user_id"] or request.query.get("id", ""))
+    scope = person_scope(request.caller, user)
+    return PersonView(request, user, scope, await PeopleDirectory(request.app.database).person(request.caller, user))
 
 
 SHOWN_TASKS = 25
@@ -161,15 +161,15 @@ TASK_STATES = [("", "any state"), (OVERDUE, OVERDUE), *((one.value, one.replace(
 TASK_ORDERS = [("", "newest first"), ("due", "next due first")]
 
 
-async def show_tasks(whose: PersonView) -> PageContent:
-    task_id = whose.query("task")
-    return await (_one_task(whose, task_id) if task_id else _all_tasks(whose))
+async def show_tasks(person: PersonView) -> PageContent:
+    task_id = person.query("task")
+    return await (_one_task(person, task_id) if task_id else _all_tasks(person))
 
 
-async def _all_tasks(whose: PersonView) -> PageContent:
-    wanted = _task_filter(whose)
-    page = await whose.memory.tasks.list(whose.scope, wanted)
-    chosen = {"q": wanted.search or "", "state": whose.query("state"), "order": whose.query("order")}
+async def _all_tasks(person: PersonView) -> PageContent:
+    wanted = _task_filter(person)
+    page = await person.memory.tasks.list(person.scope, wanted)
+    chosen = {"q": wanted.search or "", "state": person.query("state"), "order": person.query("order")}
     context = {
         "page": page,
         "chosen": chosen,
@@ -177,23 +177,23 @@ async def _all_tasks(whose: PersonView) -> PageContent:
         "orders": TASK_ORDERS,
         **_paging(page, wanted.offset),
     }
-    return whose.page("tasks_found" if whose.asked.part else "tasks", "tasks", context)
+    return person.page("tasks_found" if person.asked.part else "tasks", "tasks", context)
 
 
-async def _one_task(whose: PersonView, task_id: str) -> PageContent:
-    task = await whose.memory.tasks.get(whose.scope, task_id)
-    offset = parse_offset(whose.query("offset"))
+async def _one_task(person: PersonView, task_id: str) -> PageContent:
+    task = await person.memory.tasks.get(person.scope, task_id)
+    offset = parse_offset(person.query("offset"))
     under = TaskFilter(
         parent_task_id=task.id, sort_by="subtask_order", sort_order="asc", limit=SHOWN_TASKS, offset=offset
     )
-    page = await whose.memory.tasks.list(whose.scope, under)
-    return whose.page("task", "tasks", {"task": task, "page": page, **_paging(page, offset)})
+    page = await person.memory.tasks.list(person.scope, under)
+    return person.page("task", "tasks", {"task": task, "page": page, **_paging(page, offset)})
 
 
-def _task_filter(whose: PersonView) -> TaskFilter:
+def _task_filter(person: PersonView) -> TaskFilter:
     """The filter of the list. Without a search or state, subtasks are left out."""
-    search, state = whose.query("q")[:MAX_SEARCH], whose.query("state")
-    by_due = whose.query("order") == "due"
+    search, state = person.query("q")[:MAX_SEARCH], person.query("state")
+    by_due = person.query("order") == "due"
     return TaskFilter(
         search=search or None,
         status=parse_choice(TaskStatus, "state", state) if state and state != OVERDUE else None,
@@ -202,7 +202,7 @@ def _task_filter(whose: PersonView) -> TaskFilter:
         sort_by="due_date" if by_due else "created_at",
         sort_order="asc" if by_due else "desc",
         limit=SHOWN_TASKS,
-        offset=parse_offset(whose.query("offset")),
+        offset=parse_offset(person.query("offset")),
     )
 
 
@@ -218,26 +218,26 @@ SHOWN_MEMORIES = 25
 ONLY_MEMORIES = frozenset({ItemType.MEMORY})
 
 
-async def show_memories(whose: PersonView) -> PageContent:
-    memory_id, words = whose.query("memory"), whose.query("q")[:MAX_QUERY]
+async def show_memories(person: PersonView) -> PageContent:
+    memory_id, words = person.query("memory"), person.query("q")[:MAX_QUERY]
     if memory_id:
-        memory = await whose.memory.memories.get(whose.scope, memory_id)
-        return whose.page("memory", "memories", {"memory": memory})
-    return await (_search_memories(whose, words) if words else _all_memories(whose))
+        memory = await person.memory.memories.get(person.scope, memory_id)
+        return person.page("memory", "memories", {"memory": memory})
+    return await (_search_memories(person, words) if words else _all_memories(person))
 
 
-async def _search_memories(whose: PersonView, words: str) -> PageContent:
-    everything = whose.query("everything") == "1"
+async def _search_memories(person: PersonView, words: str) -> PageContent:
+    everything = person.query("everything") == "1"
     query = ItemSearch(text=words, types=None if everything else ONLY_MEMORIES, limit=SHOWN_MEMORIES)
-    hits = await whose.memory.search.search(whose.scope, query)
-    return _memories_page(whose, {"words": words, "everything": everything, "hits": hits, "found": (), "older": ""})
+    hits = await person.memory.search.search(person.scope, query)
+    return _memories_page(person, {"words": words, "everything": everything, "hits": hits, "found": (), "older": ""})
 
 
-async def _all_memories(whose: PersonView) -> PageContent:
-    items = await whose.memory.timeline.newest(
-        whose.scope, SHOWN_MEMORIES + 1, parse_position(whose.query("before")), ItemType.MEMORY
+async def _all_memories(person: PersonView) -> PageContent:
+    items = await person.memory.timeline.newest(
+        person.scope, SHOWN_MEMORIES + 1, parse_position(person.query("before")), ItemType.MEMORY
     )
-    by_id = await whose.memory.memories.get_many(whose.scope, [item.id for item in items[:SHOWN_MEMORIES]])
+    by_id = await person.memory.memories.get_many(person.scope, [item.id for item in items[:SHOWN_MEMORIES]])
     context = {
         "words": "",
         "everything": False,
@@ -245,51 +245,51 @@ async def _all_memories(whose: PersonView) -> PageContent:
         "found": [by_id[item.id] for item in items[:SHOWN_MEMORIES] if item.id in by_id],
         "older": position_after(items[SHOWN_MEMORIES - 1]) if len(items) > SHOWN_MEMORIES else "",
     }
-    return _memories_page(whose, context)
+    return _memories_page(person, context)
 
 
-def _memories_page(whose: PersonView, context: Mapping[str, object]) -> PageContent:
-    return whose.page("memories_found" if whose.asked.part else "memories", "memories", context)
+def _memories_page(person: PersonView, context: Mapping[str, object]) -> PageContent:
+    return person.page("memories_found" if person.asked.part else "memories", "memories", context)
 
 
 SHOWN_ITEMS = 30
 ITEM_KINDS = [("", "everything"), *((one.value, one.value) for one in ItemType)]
 
 
-async def show_timeline(whose: PersonView) -> PageContent:
-    said = whose.query("kind")
+async def show_timeline(person: PersonView) -> PageContent:
+    said = person.query("kind")
     kind = parse_choice(ItemType, "kind", said) if said else None
-    items = await whose.memory.timeline.newest(
-        whose.scope, SHOWN_ITEMS + 1, parse_position(whose.query("before")), kind
+    items = await person.memory.timeline.newest(
+        person.scope, SHOWN_ITEMS + 1, parse_position(person.query("before")), kind
     )
     context = {
         "items": items[:SHOWN_ITEMS],
         "kind": said,
         "kinds": ITEM_KINDS,
-        "before": whose.query("before"),
+        "before": person.query("before"),
         "older": position_after(items[SHOWN_ITEMS - 1]) if len(items) > SHOWN_ITEMS else "",
     }
-    return whose.page("timeline", "timeline", context)
+    return person.page("timeline", "timeline", context)
 
 
 # Entries per day on the page; the command lists all.
 MOST_ENTRIES = 50
 
 
-async def show_time(whose: PersonView) -> PageContent:
-    days = await whose.memory.time_tracking.days(whose.scope, whose.query("day") or None)
+async def show_time(person: PersonView) -> PageContent:
+    days = await person.memory.time_tracking.days(person.scope, person.query("day") or None)
     last, first = days[0].day, days[-1].day
     context = {
-        "running": await whose.memory.time_tracking.running(whose.scope),
+        "running": await person.memory.time_tracking.running(person.scope),
         "days": days,
         "total": sum(day.total_minutes for day in days),
         "longest": max(day.total_minutes for day in days),
         "most": MOST_ENTRIES,
-        "day": whose.query("day"),
+        "day": person.query("day"),
         "older": first - timedelta(days=1),
         "newer": last + timedelta(days=WEEK_DAYS),
     }
-    return whose.page("time", "time", context)
+    return person.page("time", "time", context)
 
 
 SHOWN_WORK = 25
@@ -297,20 +297,20 @@ WORK_STATES = [("", "any state"), *((one.value, one.replace("_", " ")) for one i
 WORK_RULES = {"is_cleared": is_cleared, "unfinished": OPEN_STATUSES}
 
 
-async def show_work(whose: PersonView) -> PageContent:
-    work_id = whose.query("work")
+async def show_work(person: PersonView) -> PageContent:
+    work_id = person.query("work")
     if not work_id:
-        return await _all_work(whose)
-    work = await whose.memory.work_queue.get(whose.scope, work_id)
-    return whose.page("piece", "work", {"work": work, **WORK_RULES})
+        return await _all_work(person)
+    work = await person.memory.work_queue.get(person.scope, work_id)
+    return person.page("piece", "work", {"work": work, **WORK_RULES})
 
 
-async def _all_work(whose: PersonView) -> PageContent:
-    state, offset = whose.query("state"), parse_offset(whose.query("offset"))
+async def _all_work(person: PersonView) -> PageContent:
+    state, offset = person.query("state"), parse_offset(person.query("offset"))
     wanted = AiTaskFilter(
         status=parse_choice(AiStatus, "state", state) if state else None, limit=SHOWN_WORK, offset=offset
     )
-    page = await whose.memory.work_queue.list(whose.scope, wanted)
+    page = await person.memory.work_queue.list(person.scope, wanted)
     context = {
         "page": page,
         "state": state,
@@ -319,32 +319,32 @@ async def _all_work(whose: PersonView) -> PageContent:
         "older": offset + SHOWN_WORK if page.has_more else None,
         **WORK_RULES,
     }
-    return whose.page("work", "work", context)
+    return person.page("work", "work", context)
 
 
 COUNT_NAMES = {"ai_tasks": "work for agents", "ai_task_events": "steps of that work", "house": "records outside memory"}
 
 
-async def show_everything(whose: PersonView) -> PageContent:
-    counts = await whose.memory.people.counts(whose.scope)
-    return whose.page("everything", "everything", {"counts": {_count_name(name): n for name, n in counts.items()}})
+async def show_everything(person: PersonView) -> PageContent:
+    counts = await person.memory.people.counts(person.scope)
+    return person.page("everything", "everything", {"counts": {_count_name(name): n for name, n in counts.items()}})
 
 
-async def export_records(asked: PageRequest) -> FileDownload:
-    user, scope = person_of_form(asked)
-    document = await asked.app.memory.people.export(scope)
+async def export_records(request: PageRequest) -> FileDownload:
+    user, scope = person_of_form(request)
+    document = await request.app.memory.people.export(scope)
     return FileDownload(
-        _encode(export_chunks(document)), f"frontdesk-{_file_name_part(user)}-{asked.now:%Y-%m-%d}.json"
+        _encode(export_chunks(document)), f"frontdesk-{_file_name_part(user)}-{request.now:%Y-%m-%d}.json"
     )
 
 
-async def erase_records(asked: PageRequest) -> PageRedirect:
-    user, scope = person_of_form(asked)
-    if asked.form.get("sure", "").strip() != user.strip():
+async def erase_records(request: PageRequest) -> PageRedirect:
+    user, scope = person_of_form(request)
+    if request.form.get("sure", "").strip() != user.strip():
         raise Invalid(
             "Nothing was erased: the typed id differs from this person's id; go back and type it as it is shown"
         )
-    gone = await asked.app.memory.people.erase(scope)
+    gone = await request.app.memory.people.erase(scope)
     left = f". Not erased: {'; '.join(gone.left)}" if gone.left else ""
     return PageRedirect("/people", f"Erased: {_describe_counts(gone.counts)}{left}")
 
@@ -378,20 +378,20 @@ TABS: Mapping[str, Callable[[PersonView], Awaitable[PageContent]]] = {
 }
 
 
-async def show_person(asked: PageRequest) -> PageContent:
-    look = TABS.get(asked.query.get("tab", "") or "tasks")
+async def show_person(request: PageRequest) -> PageContent:
+    look = TABS.get(request.query.get("tab", "") or "tasks")
     if look is None:
         raise NotFound(f"A person's page has no such tab; it has {', '.join(TABS)}")
-    return await look(await view_person(asked))
+    return await look(await view_person(request))
 
 
 SHOWN_PEOPLE = 20
 
 
-async def list_people(asked: PageRequest) -> PageContent:
-    beginning, after = (asked.query.get(name, "").strip()[:USER_ID_LENGTH] for name in ("find", "after"))
-    found = await PeopleDirectory(asked.app.database).list_active_people(
-        asked.caller, SHOWN_PEOPLE + 1, after, beginning
+async def list_people(request: PageRequest) -> PageContent:
+    beginning, after = (request.query.get(name, "").strip()[:USER_ID_LENGTH] for name in ("find", "after"))
+    found = await PeopleDirectory(request.app.database).list_active_people(
+        request.caller, SHOWN_PEOPLE + 1, after, beginning
     )
     context = {
         "rows": found[:SHOWN_PEOPLE],
@@ -401,40 +401,40 @@ async def list_people(asked: PageRequest) -> PageContent:
         "goes_on": len(found) > SHOWN_PEOPLE,
         "exactly": person_path(beginning) if beginning else "",
     }
-    return PageContent("people/found.html" if asked.part else "people/everybody.html", "People", context)
+    return PageContent("people/found.html" if request.part else "people/everybody.html", "People", context)
 
 
 TASK_TITLE_LENGTH = 80
 
 
-async def complete_task(asked: PageRequest) -> PageRedirect:
-    return await _set_task_status(asked, TaskStatus.COMPLETED, "Completed")
+async def complete_task(request: PageRequest) -> PageRedirect:
+    return await _set_task_status(request, TaskStatus.COMPLETED, "Completed")
 
 
-async def reopen_task(asked: PageRequest) -> PageRedirect:
-    return await _set_task_status(asked, TaskStatus.PENDING, "Reopened")
+async def reopen_task(request: PageRequest) -> PageRedirect:
+    return await _set_task_status(request, TaskStatus.PENDING, "Reopened")
 
 
-async def stop_timer(asked: PageRequest) -> PageRedirect:
-    user, scope = person_of_form(asked)
-    entry = await asked.app.memory.time_tracking.stop(scope, asked.form.get("item", ""))
+async def stop_timer(request: PageRequest) -> PageRedirect:
+    user, scope = person_of_form(request)
+    entry = await request.app.memory.time_tracking.stop(scope, request.form.get("item", ""))
     said = "No timer runs" if entry is None else f"Stopped: {shorten(entry.item_title, TASK_TITLE_LENGTH)}"
-    return PageRedirect(return_path(user, asked.form.get("back", ""), tab="time"), said)
+    return PageRedirect(return_path(user, request.form.get("back", ""), tab="time"), said)
 
 
-async def approve_work(asked: PageRequest) -> PageRedirect:
-    user, scope = person_of_form(asked)
-    work = await asked.app.memory.work_queue.approve(scope, asked.form.get("work", ""))
+async def approve_work(request: PageRequest) -> PageRedirect:
+    user, scope = person_of_form(request)
+    work = await request.app.memory.work_queue.approve(scope, request.form.get("work", ""))
     agent = shorten(work.agent_name, TASK_TITLE_LENGTH)
     said = f"Approved: {agent} may execute {shorten(work.objective, TASK_TITLE_LENGTH)}"
-    return PageRedirect(return_path(user, asked.form.get("back", ""), tab="work"), said)
+    return PageRedirect(return_path(user, request.form.get("back", ""), tab="work"), said)
 
 
-async def _set_task_status(asked: PageRequest, status: TaskStatus, word: str) -> PageRedirect:
-    user, scope = person_of_form(asked)
-    task = await asked.app.memory.tasks.set_status(scope, asked.form.get("task", ""), status)
+async def _set_task_status(request: PageRequest, status: TaskStatus, word: str) -> PageRedirect:
+    user, scope = person_of_form(request)
+    task = await request.app.memory.tasks.set_status(scope, request.form.get("task", ""), status)
     return PageRedirect(
-        return_path(user, asked.form.get("back", "")), f"{word}: {shorten(task.title, TASK_TITLE_LENGTH)}"
+        return_path(user, request.form.get("back", "")), f"{word}: {shorten(task.title, TASK_TITLE_LENGTH)}"
     )
 
 

@@ -45,19 +45,19 @@ class ListSelection:
     following: str | int | None = None
 
 
-async def select_rows(asked: PageRequest) -> ListSelection:
-    return await _select_runs(asked) if asked.query.get("show") == SHOW_RUNS else await _select_schedules(asked)
+async def select_rows(request: PageRequest) -> ListSelection:
+    return await _select_runs(request) if request.query.get("show") == SHOW_RUNS else await _select_schedules(request)
 
 
-def requested_agent(asked: PageRequest) -> str | None:
-    return asked.query.get("agent") or None
+def requested_agent(request: PageRequest) -> str | None:
+    return request.query.get("agent") or None
 
 
-async def mark_of_list(asked: PageRequest, chosen: ListSelection) -> str:
+async def mark_of_list(request: PageRequest, chosen: ListSelection) -> str:
     """A checksum that changes with the page or its timeline."""
     begun = sorted(_run_mark(run) for run in chosen.begun)
     seen = ([_schedule_mark(one) for one in chosen.schedules], [_run_mark(run) for run in chosen.ended], begun)
-    around = await asked.app.schedules.overview.change_mark(asked.caller, requested_agent(asked))
+    around = await request.app.schedules.overview.change_mark(request.caller, requested_agent(request))
     return f"{around}.{crc32(repr(seen).encode()):08x}"
 
 
@@ -74,23 +74,23 @@ def _run_mark(run: RunRecord) -> tuple[str, str]:
     return run.id, repr((str(run.standing), run.attempt, run.forwarded))
 
 
-async def _select_schedules(asked: PageRequest) -> ListSelection:
-    overview, agent = asked.app.schedules.overview, requested_agent(asked)
-    state, place = asked.query.get("state", ""), asked.query.get("after")
+async def _select_schedules(request: PageRequest) -> ListSelection:
+    overview, agent = request.app.schedules.overview, requested_agent(request)
+    state, place = request.query.get("state", ""), request.query.get("after")
     if state in ("", ScheduleState.ACTIVE):
-        coming = await overview.upcoming(asked.caller, agent, place, ROWS_PER_PAGE)
+        coming = await overview.upcoming(request.caller, agent, place, ROWS_PER_PAGE)
         return ListSelection(coming.schedules, following=coming.next)
     kind = None if state == ANY_STATE else parse_choice(ScheduleState, "state", state)
-    newest = await overview.newest(asked.caller, agent, kind, place, ROWS_PER_PAGE)
+    newest = await overview.newest(request.caller, agent, kind, place, ROWS_PER_PAGE)
     return ListSelection(newest.schedules, following=newest.next)
 
 
-async def _select_runs(asked: PageRequest) -> ListSelection:
-    overview, agent = asked.app.schedules.overview, requested_agent(asked)
-    state, place = asked.query.get("state", ""), asked.query.get("after")
+async def _select_runs(request: PageRequest) -> ListSelection:
+    overview, agent = request.app.schedules.overview, requested_agent(request)
+    state, place = request.query.get("state", ""), request.query.get("after")
     standing = parse_choice(RunStatus, "state", state) if state else None
-    ended = await overview.ended(asked.caller, agent, standing, place, ROWS_PER_PAGE)
-    begun = await overview.under_way(asked.caller, agent, SHOWN_UNFINISHED)
+    ended = await overview.ended(request.caller, agent, standing, place, ROWS_PER_PAGE)
+    begun = await overview.under_way(request.caller, agent, SHOWN_UNFINISHED)
     return ListSelection(ended=ended.runs, begun=begun, following=ended.next)
 
 
@@ -98,29 +98,33 @@ POLL_SECONDS = 1.0
 SHOWN_RUNS = 10
 
 
-async def stream_list(asked: PageRequest) -> AsyncGenerator[Mapping[str, Any]]:
+async def stream_list(request: PageRequest) -> AsyncGenerator[Mapping[str, Any]]:
     """An event for each change of the requested page of the list."""
 
     async def look() -> str:
-        return await mark_of_list(asked, await select_rows(asked))
+        return await mark_of_list(request, await select_rows(request))
 
-    async for told in _stream_changes(asked, look):
+    async for told in _stream_changes(request, look):
         yield told
 
 
-async def stream_schedule(asked: PageRequest) -> AsyncGenerator[Mapping[str, Any]]:
+async def stream_schedule(request: PageRequest) -> AsyncGenerator[Mapping[str, Any]]:
     async def look() -> str:
-        looking = asked.app.schedules.queries
-        found = await looking.get(asked.caller, asked.path_params["id"])
-        return mark_of_schedule(found, (await looking.history(asked.caller, ListRuns(found.id, limit=SHOWN_RUNS))).runs)
+        looking = request.app.schedules.queries
+        found = await looking.get(request.caller, request.path_params["id"])
+        return mark_of_schedule(
+            found, (await looking.history(request.caller, ListRuns(found.id, limit=SHOWN_RUNS))).runs
+        )
 
-    async for told in _stream_changes(asked, look):
+    async for told in _stream_changes(request, look):
         yield told
 
 
-async def _stream_changes(asked: PageRequest, look: Callable[[], Awaitable[str]]) -> AsyncGenerator[Mapping[str, Any]]:
+async def _stream_changes(
+    request: PageRequest, look: Callable[[], Awaitable[str]]
+) -> AsyncGenerator[Mapping[str, Any]]:
     """An event for each change since the state that the page shows. The address names that state."""
-    seen = asked.query.get("seen", "")
+    seen = request.query.get("seen", "")
     while True:
         try:
             found = await look()
@@ -136,13 +140,13 @@ async def _stream_changes(asked: PageRequest, look: Callable[[], Awaitable[str]]
 SHOWN_TIMES = 5
 
 
-async def show_schedule(asked: PageRequest) -> PageContent:
-    looking, place = asked.app.schedules.queries, asked.query.get("before")
-    found = await looking.get(asked.caller, asked.path_params["id"])
-    past = await looking.history(asked.caller, ListRuns(found.id, before=place or None, limit=SHOWN_RUNS))
-    times, unknown = await _next_times(asked, found.id)
+async def show_schedule(request: PageRequest) -> PageContent:
+    looking, place = request.app.schedules.queries, request.query.get("before")
+    found = await looking.get(request.caller, request.path_params["id"])
+    past = await looking.history(request.caller, ListRuns(found.id, before=place or None, limit=SHOWN_RUNS))
+    times, unknown = await _next_times(request, found.id)
     what = found.what
-    agents = await single_agent_choice(asked, what.agent_id)
+    agents = await single_agent_choice(request, what.agent_id)
     zone = what.trigger.zone
     context = {
         "one": ScheduleRow.of(found, agents),
@@ -163,21 +167,23 @@ async def show_schedule(asked: PageRequest) -> PageContent:
     return PageContent("schedule/one.html", f"Schedule {found.id}", context)
 
 
-async def show_run(asked: PageRequest) -> PageContent:
-    schedules = asked.app.schedules
-    found = await schedules.queries.get_visible_run(asked.caller, asked.path_params["id"])
-    zones = await schedules.overview.zones(asked.caller, [found])
+async def show_run(request: PageRequest) -> PageContent:
+    schedules = request.app.schedules
+    found = await schedules.queries.get_visible_run(request.caller, request.path_params["id"])
+    zones = await schedules.overview.zones(request.caller, [found])
     context = {
-        "run": RunRow.of(found, await single_agent_choice(asked, found.agent_id), zones.get(found.schedule_id, "UTC")),
-        "turns": await schedules.overview.turns_of(asked.caller, found),
+        "run": RunRow.of(
+            found, await single_agent_choice(request, found.agent_id), zones.get(found.schedule_id, "UTC")
+        ),
+        "turns": await schedules.overview.turns_of(request.caller, found),
     }
     return PageContent("schedule/run.html", f"Run {found.id}", context)
 
 
-async def _next_times(asked: PageRequest, number: int) -> tuple[list[ZonedTime], str]:
+async def _next_times(request: PageRequest, number: int) -> tuple[list[ZonedTime], str]:
     """The next times, or the problem: the time zone may be unknown here."""
     try:
-        return preview_times(await asked.app.schedules.queries.preview(asked.caller, number, SHOWN_TIMES)), ""
+        return preview_times(await request.app.schedules.queries.preview(request.caller, number, SHOWN_TIMES)), ""
     except Invalid as error:
         return [], error.full_message
 
@@ -199,40 +205,40 @@ STATUS_CHOICES = [
 ]
 
 
-async def list_schedules(asked: PageRequest) -> PageContent:
-    agent, agents, chosen = requested_agent(asked), await list_agent_choices(asked), await select_rows(asked)
-    runs = asked.query.get("show") == SHOW_RUNS
+async def list_schedules(request: PageRequest) -> PageContent:
+    agent, agents, chosen = requested_agent(request), await list_agent_choices(request), await select_rows(request)
+    runs = request.query.get("show") == SHOW_RUNS
     context = {
-        **await _timeline_context(asked, agent),
+        **await _timeline_context(request, agent),
         **(
-            await _run_rows(asked, chosen, agents)
+            await _run_rows(request, chosen, agents)
             if runs
             else {"rows": [ScheduleRow.of(one, agents) for one in chosen.schedules]}
         ),
         "show_runs": runs,
         "agent": agent or "",
         "agents": agents.choices(agent, "All agents"),
-        "state": asked.query.get("state", ""),
+        "state": request.query.get("state", ""),
         "states": STATUS_CHOICES if runs else STATE_CHOICES,
-        "started": asked.query.get("after"),
+        "started": request.query.get("after"),
         "following": chosen.following,
         "host_wrong": agents.wrong,
-        "dead": await asked.app.schedules.overview.dead(asked.caller, agent),
+        "dead": await request.app.schedules.overview.dead(request.caller, agent),
         "most_dead": MAX_DEAD,
-        "mark": await mark_of_list(asked, chosen),
+        "mark": await mark_of_list(request, chosen),
     }
     return PageContent("schedule/list.html", "Schedule", context)
 
 
-async def _timeline_context(asked: PageRequest, agent: str | None) -> dict[str, Any]:
-    span, name, length = find_span(asked.query.get("span"))
-    now = to_us(asked.now)
-    around = await asked.app.schedules.overview.around(asked.caller, agent, now, length)
+async def _timeline_context(request: PageRequest, agent: str | None) -> dict[str, Any]:
+    span, name, length = find_span(request.query.get("span"))
+    now = to_us(request.now)
+    around = await request.app.schedules.overview.around(request.caller, agent, now, length)
     return {"strip": draw_timeline(around, now, name, length), "span": span, "spans": SPANS}
 
 
-async def _run_rows(asked: PageRequest, chosen: ListSelection, agents: AgentChoices) -> dict[str, Any]:
-    zones = await asked.app.schedules.overview.zones(asked.caller, [*chosen.ended, *chosen.begun])
+async def _run_rows(request: PageRequest, chosen: ListSelection, agents: AgentChoices) -> dict[str, Any]:
+    zones = await request.app.schedules.overview.zones(request.caller, [*chosen.ended, *chosen.begun])
     return {
         name: [RunRow.of(one, agents, zones.get(one.schedule_id, "UTC")) for one in runs]
         for name, runs in (("runs", chosen.ended), ("begun", chosen.begun))
@@ -242,28 +248,28 @@ async def _run_rows(asked: PageRequest, chosen: ListSelection, agents: AgentChoi
 WHEN_HINT = "when, such as: every weekday at 9 Berlin time"
 
 
-async def show_form(asked: PageRequest) -> PageContent:
+async def show_form(request: PageRequest) -> PageContent:
     """The form. htmx requests only the preview while the person types."""
-    said = _form_fields(asked.query)
-    if asked.part:
-        return PageContent("schedule/preview.html", "Preview", await _preview_context(asked, said))
-    return await _form_page(asked, said)
+    said = _form_fields(request.query)
+    if request.part:
+        return PageContent("schedule/preview.html", "Preview", await _preview_context(request, said))
+    return await _form_page(request, said)
 
 
-async def show_preview(asked: PageRequest) -> PageContent:
+async def show_preview(request: PageRequest) -> PageContent:
     """The preview without JavaScript. The form keeps its values."""
-    return await _form_page(asked, _form_fields(asked.form))
+    return await _form_page(request, _form_fields(request.form))
 
 
-async def create_schedule(asked: PageRequest) -> PageRedirect | PageContent:
+async def create_schedule(request: PageRequest) -> PageRedirect | PageContent:
     """Create the schedule. Errors are shown in the form."""
-    said = _form_fields(asked.form)
+    said = _form_fields(request.form)
     wish = NewSchedule(said["prompt"], said["agent"] or None, when=said["when"], zone=said["zone"] or None)
     try:
         with explain_missing_rule(WHEN_HINT):
-            added = await asked.app.schedules.add(asked.caller, wish)
+            added = await request.app.schedules.add(request.caller, wish)
     except (Invalid, Conflict, NotFound) as error:
-        return await _form_page(asked, said, error.full_message)
+        return await _form_page(request, said, error.full_message)
     made = added.schedule
     return PageRedirect(f"/schedule/{made.id}", f"Created schedule {made.id}: {describe_schedule(made)}")
 
@@ -274,12 +280,12 @@ def _form_fields(fields: Mapping[str, str]) -> dict[str, str]:
     return {**found, "prompt": found["prompt"].replace("\r\n", "\n")}
 
 
-async def _form_page(asked: PageRequest, said: Mapping[str, str], wrong: str = "") -> PageContent:
-    agents = await list_agent_choices(asked)
+async def _form_page(request: PageRequest, form: Mapping[str, str], wrong: str = "") -> PageContent:
+    agents = await list_agent_choices(request)
     context = {
-        **await _preview_context(asked, said),
-        "said_fields": said,
-        "agents": agents.choices(said["agent"], "Choose an agent"),
+        **await _preview_context(request, form),
+        "said_fields": form,
+        "agents": agents.choices(form["agent"], "Choose an agent"),
         "nobody": not agents.agents and not agents.wrong,
         "host_wrong": agents.wrong,
         "refused": wrong,
@@ -287,14 +293,14 @@ async def _form_page(asked: PageRequest, said: Mapping[str, str], wrong: str = "
     return PageContent("schedule/new.html", "New schedule", context, 400 if wrong else 200)
 
 
-async def _preview_context(asked: PageRequest, said: Mapping[str, str]) -> dict[str, Any]:
+async def _preview_context(request: PageRequest, form: Mapping[str, str]) -> dict[str, Any]:
     """How the words are understood, or the problem with them. Empty without words."""
     nothing: dict[str, Any] = {"understood": None, "rule": "", "times": [], "zone": "", "unread": ""}
-    if not said["when"]:
+    if not form["when"]:
         return nothing
     try:
-        rule = RuleRequest(when=said["when"], zone=said["zone"] or None)
-        found = await asked.app.schedules.queries.preview_rule(asked.caller, rule, SHOWN_TIMES)
+        rule = RuleRequest(when=form["when"], zone=form["zone"] or None)
+        found = await request.app.schedules.queries.preview_rule(request.caller, rule, SHOWN_TIMES)
     except Invalid as error:
         return {**nothing, "unread": error.full_message}
     rule = found.rule.facts["rule"] or ""
@@ -307,36 +313,36 @@ async def _preview_context(asked: PageRequest, said: Mapping[str, str]) -> dict[
     }
 
 
-async def pause_schedule(asked: PageRequest) -> PageRedirect:
-    found = await asked.app.schedules.pause(asked.caller, asked.path_params["id"])
+async def pause_schedule(request: PageRequest) -> PageRedirect:
+    found = await request.app.schedules.pause(request.caller, request.path_params["id"])
     return _to_schedule(found.id, f"Schedule {found.id} is paused; it starts no runs until it is resumed")
 
 
-async def resume_schedule(asked: PageRequest) -> PageRedirect:
-    added = await asked.app.schedules.resume(asked.caller, asked.path_params["id"])
+async def resume_schedule(request: PageRequest) -> PageRedirect:
+    added = await request.app.schedules.resume(request.caller, request.path_params["id"])
     return _to_schedule(
         added.schedule.id, f"Schedule {added.schedule.id} continues: {describe_schedule(added.schedule)}"
     )
 
 
-async def run_schedule_now(asked: PageRequest) -> PageRedirect:
-    found = await asked.app.schedules.queries.get(asked.caller, asked.path_params["id"])
-    run = await asked.app.schedules.run_now(asked.caller, found.id)
+async def run_schedule_now(request: PageRequest) -> PageRedirect:
+    found = await request.app.schedules.queries.get(request.caller, request.path_params["id"])
+    run = await request.app.schedules.run_now(request.caller, found.id)
     return _to_schedule(found.id, f"The next free worker runs it: {run}")
 
 
-async def cancel_schedule(asked: PageRequest) -> PageRedirect:
-    found = await asked.app.schedules.cancel(asked.caller, asked.path_params["id"])
+async def cancel_schedule(request: PageRequest) -> PageRedirect:
+    found = await request.app.schedules.cancel(request.caller, request.path_params["id"])
     return _to_schedule(found.id, f"Schedule {found.id} is cancelled; a running run still completes")
 
 
-async def redrive_run(asked: PageRequest) -> PageRedirect:
-    past = await asked.app.schedules.redrive(asked.caller, asked.path_params["id"])
+async def redrive_run(request: PageRequest) -> PageRedirect:
+    past = await request.app.schedules.redrive(request.caller, request.path_params["id"])
     return _to_schedule(past.schedule_id, f"{past.id} is retried, from its first attempt")
 
 
-def _to_schedule(schedule_id: int, said: str) -> PageRedirect:
-    return PageRedirect(f"/schedule/{schedule_id}", said)
+def _to_schedule(schedule_id: int, text: str) -> PageRedirect:
+    return PageRedirect(f"/schedule/{schedule_id}", text)
 
 
 SCHEDULE: tuple[PageRoute | ActionRoute | StreamRoute, ...] = (

@@ -82,11 +82,11 @@ def _is_filled(field: FormField, form: Mapping[str, str]) -> bool:
     return bool(form.get(field.key)) or (field.required and field.shape is FieldShape.TEXT)
 
 
-def _parse_value(field: FormField, said: str) -> object:
+def _parse_value(field: FormField, text: str) -> object:
     if field.shape is FieldShape.TEXT:
-        return said.replace("\r\n", "\n")
+        return text.replace("\r\n", "\n")
     try:
-        value: object = json.loads(said)
+        value: object = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Invalid(f"'{one_line(field.name, HINT_LENGTH)}' must be {SHAPE_HINTS[field.shape]}") from error
     if not _has_shape(field, value):
@@ -142,8 +142,8 @@ def _preset(part: Schema, required: bool, *, text: bool = False) -> str:
 
 
 def _value_type(part: Schema) -> str:
-    said: object = part.get("type")
-    kinds = [one for one in _list(said) or [said] if one != "null"]
+    value: object = part.get("type")
+    kinds = [one for one in _list(value) or [value] if one != "null"]
     return str(kinds[0]) if len(kinds) == 1 else ""
 
 

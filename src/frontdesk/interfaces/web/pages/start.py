@@ -94,9 +94,9 @@ class SetupState:
         return len(self.steps) - 1
 
 
-async def read_setup_state(asked: PageRequest) -> SetupState:
-    app, caller = asked.app, asked.caller
-    agents, away = await _list_agents(asked)
+async def read_setup_state(request: PageRequest) -> SetupState:
+    app, caller = request.app, request.caller
+    agents, away = await _list_agents(request)
     states = [state for state in app.tools.catalogue.servers() if state.spec.transport is not Transport.HOST]
     listed = await app.schedules.queries.list(caller, ListSchedules(include_cancelled=True, limit=SHOWN_SCHEDULES))
     # The editor sessions of the local person belong to the person of the first start.
@@ -109,31 +109,31 @@ async def read_setup_state(asked: PageRequest) -> SetupState:
         away=away,
         servers=states,
         schedules=listed.schedules,
-        planned=await _find_planned(asked, listed.schedules),
+        planned=await _find_planned(request, listed.schedules),
         editor=bool(sessions.sessions),
         platform=app.settings.platform_app_id is not None,
     )
 
 
-async def _list_agents(asked: PageRequest) -> tuple[Sequence[Agent], str]:
+async def _list_agents(request: PageRequest) -> tuple[Sequence[Agent], str]:
     """The host's agents, or its error, which a person who sets it up has to see here."""
     try:
-        return await host_answer_in_time(asked.app.host.list(MOST_AGENTS)), ""
+        return await host_answer_in_time(request.app.host.list(MOST_AGENTS)), ""
     except FrontdeskError as error:
         return (), error.public_message
 
 
-async def _find_planned(asked: PageRequest, listed: Sequence[Schedule]) -> PlannedSchedule | None:
+async def _find_planned(request: PageRequest, listed: Sequence[Schedule]) -> PlannedSchedule | None:
     """The schedule that was just created, or the newest one."""
-    looking, caller = asked.app.schedules.queries, asked.caller
-    made = asked.query.get("made")
+    looking, caller = request.app.schedules.queries, request.caller
+    made = request.query.get("made")
     chosen = await looking.get(caller, made) if made else listed[-1] if listed else None
     if chosen is None:
         return None
     runs = (await looking.history(caller, ListRuns(schedule_id=chosen.id, limit=1))).runs
     latest = runs[0] if runs else None
     due = chosen.intended_us if chosen.state is ScheduleState.ACTIVE else None
-    soon = due is not None and from_us(due) - asked.now < SOON
+    soon = due is not None and from_us(due) - request.now < SOON
     return PlannedSchedule(chosen, latest, soon or (latest is not None and latest.standing in UNFINISHED))
 
 
@@ -159,7 +159,7 @@ class SetupSnippets:
     demo_tools: str
 
 
-def setup_snippets(settings: Settings, found: SetupState) -> SetupSnippets:
+def setup_snippets(settings: Settings, state: SetupState) -> SetupSnippets:
     return SetupSnippets(
         models=(
             ("Anthropic", "ANTHROPIC_API_KEY=… frontdesk up"),
@@ -173,7 +173,7 @@ def setup_snippets(settings: Settings, found: SetupState) -> SetupSnippets:
         editors=_editor_snippets(settings),
         mcp=_format_json({"mcpServers": {"frontdesk": {"url": f"{base_url(settings)}/mcp"}}}),
         address=f"{base_url(settings)}/mcp",
-        prompt=_first_prompt(found),
+        prompt=_first_prompt(state),
         demo_tools=f"frontdesk tools add {DEMO_SERVER} -- {shlex.join((sys.executable, '-m', DEMO_SERVER_MODULE))}",
     )
 
@@ -215,53 +215,55 @@ def _format_json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-async def create_agent(asked: PageRequest) -> PageRedirect:
-    name, persona, model = (_form_value(asked, field) for field in ("name", "persona", "model"))
+async def create_agent(request: PageRequest) -> PageRedirect:
+    name, persona, model = (_form_value(request, field) for field in ("name", "persona", "model"))
     if name is None:
         raise Invalid("An agent needs a name")
     blocks = (MemoryBlock("persona", persona),) if persona else ()
-    made = await asked.app.host.create(NewAgent(name, _form_value(asked, "description") or "", model, blocks))
+    made = await request.app.host.create(NewAgent(name, _form_value(request, "description") or "", model, blocks))
     return PageRedirect(
         "/start#server", f"Created {made.name}, with the id {made.id}. Talk with it: frontdesk chat {made.id}"
     )
 
 
-async def add_server(asked: PageRequest) -> PageRedirect:
-    token = _form_value(asked, "token")
+async def add_server(request: PageRequest) -> PageRedirect:
+    token = _form_value(request, "token")
     given = {
-        "name": _form_value(asked, "name") or "",
-        "url": _form_value(asked, "url") or "",
-        "transport": _form_value(asked, "transport") or "http",
+        "name": _form_value(request, "name") or "",
+        "url": _form_value(request, "url") or "",
+        "transport": _form_value(request, "transport") or "http",
         "headers": {"Authorization": f"Bearer {token}"} if token else {},
     }
     try:
         wanted = AddServerRequest.model_validate(given)
     except ValidationError as error:
         raise Invalid(f"That does not fit: {describe_validation_errors(error)}") from error
-    return _server_added(await asked.app.tools.administration.add_server(asked.caller, wanted.spec))
+    return _server_added(await request.app.tools.administration.add_server(request.caller, wanted.spec))
 
 
-async def add_demo_tools(asked: PageRequest) -> PageRedirect:
-    return _server_added(await asked.app.tools.administration.add_server(asked.caller, demo_server_spec(DEMO_SERVER)))
+async def add_demo_tools(request: PageRequest) -> PageRedirect:
+    return _server_added(
+        await request.app.tools.administration.add_server(request.caller, demo_server_spec(DEMO_SERVER))
+    )
 
 
-async def create_schedule(asked: PageRequest) -> PageRedirect:
+async def create_schedule(request: PageRequest) -> PageRedirect:
     plan = NewSchedule(
-        _form_value(asked, "prompt") or "",
-        agent_id=_form_value(asked, "agent"),
-        when=_form_value(asked, "when"),
-        zone=_form_value(asked, "zone"),
+        _form_value(request, "prompt") or "",
+        agent_id=_form_value(request, "agent"),
+        when=_form_value(request, "when"),
+        zone=_form_value(request, "zone"),
     )
     with explain_missing_rule("when it should run: in plain words, or as a cron rule"):
-        added = await asked.app.schedules.add(asked.caller, plan)
+        added = await request.app.schedules.add(request.caller, plan)
     return PageRedirect(
         _schedule_path(added.schedule.id), f"Scheduled with number {added.schedule.id}: {added.rule.sentence}"
     )
 
 
-async def run_schedule(asked: PageRequest) -> PageRedirect:
-    number = asked.form.get("schedule", "")
-    await asked.app.schedules.run_now(asked.caller, number)
+async def run_schedule(request: PageRequest) -> PageRedirect:
+    number = request.form.get("schedule", "")
+    await request.app.schedules.run_now(request.caller, number)
     return PageRedirect(_schedule_path(number), "It runs now; the agent's answer is shown here.")
 
 
@@ -269,19 +271,19 @@ def _schedule_path(number: object) -> str:
     return f"/start?made={quote(str(number), safe='')}#schedule"
 
 
-def _form_value(asked: PageRequest, field: str) -> str | None:
+def _form_value(request: PageRequest, field: str) -> str | None:
     """The values of the form, if it was sent."""
-    return asked.form.get(field, "").strip() or None
+    return request.form.get(field, "").strip() or None
 
 
 def _server_added(step: CrawlStep) -> PageRedirect:
     return PageRedirect("/start#schedule", f"{step.server} answered, and has {step.tools} tools.")
 
 
-async def show_start(asked: PageRequest) -> PageContent:
-    found = await read_setup_state(asked)
+async def show_start(request: PageRequest) -> PageContent:
+    found = await read_setup_state(request)
     return PageContent(
-        "start/start.html", "Start", {"found": found, "words": setup_snippets(asked.app.settings, found)}
+        "start/start.html", "Start", {"found": found, "words": setup_snippets(request.app.settings, found)}
     )
 
 

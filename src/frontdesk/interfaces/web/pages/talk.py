@@ -71,9 +71,9 @@ class TalkLine:
     sender: MessageSender = field(default=UNKNOWN_SENDER, kw_only=True)
 
 
-def talk_lines(said: Sequence[HistoryItem], senders: Mapping[str, MessageSender]) -> Sequence[TalkLine]:
+def talk_lines(items: Sequence[HistoryItem], senders: Mapping[str, MessageSender]) -> Sequence[TalkLine]:
     """The items of a conversation. `senders` are the known senders of its turns."""
-    found = [(one, _talk_line(one.at, one.event)) for one in said]
+    found = [(one, _talk_line(one.at, one.event)) for one in items]
     return [
         replace(line, sender=senders.get(one.turn_id, UNKNOWN_SENDER).of(line.text))
         for one, line in found
@@ -138,84 +138,84 @@ ANSWER_SECONDS = 240.0
 DECISION_PREFIX = "call."
 
 
-async def show_talk(asked: PageRequest, wrong: str | None = None) -> PageContent:
+async def show_talk(request: PageRequest, wrong: str | None = None) -> PageContent:
     """The conversation, newest item last."""
-    agent, host = await require_agent(asked), asked.app.host
-    where = (asked.form or asked.query).get("conversation") or None
+    agent, host = await require_agent(request), request.app.host
+    where = (request.form or request.query).get("conversation") or None
     # Their own first conversation, or any chosen one: the viewer is an administrator.
-    whose: PersonFilter = asked.caller.user_id if where is None else EVERYONE
-    said = await host.history(agent.id, where, limit=MESSAGES, user_id=whose)
-    taken = await asked.app.turns.list(TurnQuery(agent_id=agent.id, limit=MESSAGES))
+    owner: PersonFilter = request.caller.user_id if where is None else EVERYONE
+    said = await host.history(agent.id, where, limit=MESSAGES, user_id=owner)
+    taken = await request.app.turns.list(TurnQuery(agent_id=agent.id, limit=MESSAGES))
     chosen, conversations = conversation_choices(
-        await host.conversations(agent.id, CONVERSATIONS), CONVERSATIONS, where, asked.caller.user_id
+        await host.conversations(agent.id, CONVERSATIONS), CONVERSATIONS, where, request.caller.user_id
     )
     context = {
         "agent": agent,
         "known": True,
-        "base": agent_path(asked),
+        "base": agent_path(request),
         "tab": "talk",
         "conversations": conversations,
         "where": chosen,
-        "lines": talk_lines(said, await find_senders(asked, taken)),
-        "pending": [(one, format_arguments(one.arguments)) for one in await host.pending(agent.id, where, whose)],
+        "lines": talk_lines(said, await find_senders(request, taken)),
+        "pending": [(one, format_arguments(one.arguments)) for one in await host.pending(agent.id, where, owner)],
         "most": MESSAGES,
         "wrong": wrong,
     }
     return PageContent("agents/talk.html", f"Talk with {shorten(agent.name, 80)}", context)
 
 
-async def send_message(asked: PageRequest) -> PageRedirect | PageContent:
+async def send_message(request: PageRequest) -> PageRedirect | PageContent:
     """Send a message and wait for the answer."""
-    agent, where = await require_agent(asked), asked.form.get("conversation") or None
+    agent, where = await require_agent(request), request.form.get("conversation") or None
     # With a template, everybody talks through an agent of their own, which has its own page.
-    mine = await asked.app.host.agent_for_person(agent.id, asked.caller.user_id)
+    mine = await request.app.host.agent_for_person(agent.id, request.caller.user_id)
     if mine != agent.id:
         return PageRedirect(
-            _talk_path(asked, None, mine), "This is your own agent, created from the template; send your message here"
+            _talk_path(request, None, mine), "This is your own agent, created from the template; send your message here"
         )
-    text = asked.form.get("text", "").replace("\r\n", "\n")
+    text = request.form.get("text", "").replace("\r\n", "\n")
     return await _take_turn(
-        asked, Prompt(agent.id, _message_caller(asked), text, conversation_id=where, runs=True), where
+        request, Prompt(agent.id, _message_caller(request), text, conversation_id=where, runs=True), where
     )
 
 
-async def decide_calls(asked: PageRequest) -> PageRedirect | PageContent:
+async def decide_calls(request: PageRequest) -> PageRedirect | PageContent:
     """Approve or reject each waiting call."""
-    agent, where = await require_agent(asked), asked.form.get("conversation") or None
+    agent, where = await require_agent(request), request.form.get("conversation") or None
     words = {
         name.removeprefix(DECISION_PREFIX): said
-        for name, said in asked.form.items()
+        for name, said in request.form.items()
         if name.startswith(DECISION_PREFIX)
     }
     approvals = [Approval(call_id, said == "approve") for call_id, said in words.items()]
-    prompt = Prompt(agent.id, _message_caller(asked), approvals=approvals, conversation_id=where, runs=True)
-    return await _take_turn(asked, prompt, where)
+    prompt = Prompt(agent.id, _message_caller(request), approvals=approvals, conversation_id=where, runs=True)
+    return await _take_turn(request, prompt, where)
 
 
-async def begin_conversation(asked: PageRequest) -> PageRedirect:
-    agent = await require_agent(asked)
-    made = await asked.app.host.start_conversation(agent.id, asked.caller.user_id)
-    return PageRedirect(_talk_path(asked, made.id, made.agent_id), "A new conversation, without messages")
+async def begin_conversation(request: PageRequest) -> PageRedirect:
+    agent = await require_agent(request)
+    made = await request.app.host.start_conversation(agent.id, request.caller.user_id)
+    return PageRedirect(_talk_path(request, made.id, made.agent_id), "A new conversation, without messages")
 
 
-async def _take_turn(asked: PageRequest, prompt: Prompt, where: str | None) -> PageRedirect | PageContent:
-    answer = await ask_agent(asked.app.host, asked.app.journal, "web", prompt, ANSWER_SECONDS)
+async def _take_turn(request: PageRequest, prompt: Prompt, where: str | None) -> PageRedirect | PageContent:
+    answer = await ask_agent(request.app.host, request.app.journal, "web", prompt, ANSWER_SECONDS)
     return (
-        await show_talk(asked, _problem_text(answer))
+        await show_talk(request, _problem_text(answer))
         if answer.stop.is_broken
-        else PageRedirect(_talk_path(asked, where), "The turn has ended")
+        else PageRedirect(_talk_path(request, where), "The turn has ended")
     )
 
 
-def _message_caller(asked: PageRequest) -> Caller:
+def _message_caller(request: PageRequest) -> Caller:
     """The person who talks, with the rights of their key or token, and without other rights of the operator."""
-    return replace(asked.caller, local=False, any_agent=False, source=AgentIdSource.NONE)
+    return replace(request.caller, local=False, any_agent=False, source=AgentIdSource.NONE)
 
 
 def _problem_text(answer: TurnAnswer) -> str:
     return answer.trouble or f"The turn ended early: {ENDINGS[answer.stop]}"
 
 
-def _talk_path(asked: PageRequest, conversation_id: str | None, agent_id: str | None = None) -> str:
-    where = agent_path(asked, "talk") if agent_id is None else f"/agents/{quote(agent_id, safe='')}/talk"
+def _talk_path(request: PageRequest, conversation_id: str | None, agent_id: str | None = None) -> str:
+    where = agent_path(request, "talk") if agent_id is None else f"/agents/{quote(agent_id, safe='')}/talk"
     return f"{where}?{urlencode({'conversation': conversation_id})}#newest" if conversation_id else f"{where}#newest"

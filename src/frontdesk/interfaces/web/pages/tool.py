@@ -103,22 +103,22 @@ def _tick(at: datetime, begins: float, width: float) -> ChartTick:
     )
 
 
-async def show_usage(asked: PageRequest) -> PageContent:
+async def show_usage(request: PageRequest) -> PageContent:
     """The latest calls of all tools."""
-    over = asked.query.get("over", DEFAULT_SPAN)
+    over = request.query.get("over", DEFAULT_SPAN)
     over = over if over in USAGE_PERIODS else DEFAULT_SPAN
-    calls = await asked.app.tools.administration.calls(asked.caller)
-    start = USAGE_PERIODS[over].start(asked.now)
+    calls = await request.app.tools.administration.calls(request.caller)
+    start = USAGE_PERIODS[over].start(request.now)
     within = [call for call in calls if call.at >= start]
     every = sum_up_calls(within)
     found = every[:SHOWN_CALLS]
     context = {
         "over": over,
         "spans": USAGE_PERIODS,
-        "chart": usage_chart(within, over, asked.now),
+        "chart": usage_chart(within, over, request.now),
         "uses": found,
         "more": len(every) - len(found),
-        "names": await agent_names(asked.app, [one.agent_id for one in found]),
+        "names": await agent_names(request.app, [one.agent_id for one in found]),
         # There were more calls than were read, so the bars before this one are incomplete.
         "cut_at": calls[-1].at if len(calls) == CALLS_READ else None,
         "tool_at": tool_path,
@@ -210,38 +210,38 @@ NOT_CALLED: Mapping[str, Any] = {"answer": None, "wrong": ""}
 SHOWN_USES = 20
 
 
-async def show_tool(asked: PageRequest) -> PageContent:
-    tool = await get_permitted_tool(asked.app.tools, asked.caller, asked.path_params["id"])
-    return await _tool_page(asked, tool, {}, NOT_CALLED)
+async def show_tool(request: PageRequest) -> PageContent:
+    tool = await get_permitted_tool(request.app.tools, request.caller, request.path_params["id"])
+    return await _tool_page(request, tool, {}, NOT_CALLED)
 
 
-async def call_tool(asked: PageRequest) -> PageContent:
+async def call_tool(request: PageRequest) -> PageContent:
     """Call the tool with the values of the form. The form keeps its values."""
-    tool = await get_permitted_tool(asked.app.tools, asked.caller, asked.path_params["id"])
+    tool = await get_permitted_tool(request.app.tools, request.caller, request.path_params["id"])
     started = time.perf_counter_ns()
     try:
-        arguments = form_arguments(schema_fields(tool.parameters, {}), asked.form)
-        caller = caller_for_agent(asked, asked.form.get("agent", ""))
-        result = await asked.app.tools.dispatcher.call(caller, tool.id, arguments)
+        arguments = form_arguments(schema_fields(tool.parameters, {}), request.form)
+        caller = caller_for_agent(request, request.form.get("agent", ""))
+        result = await request.app.tools.dispatcher.call(caller, tool.id, arguments)
     except Invalid as error:
-        return await _tool_page(asked, tool, asked.form, {"answer": None, "wrong": error.full_message}, 400)
+        return await _tool_page(request, tool, request.form, {"answer": None, "wrong": error.full_message}, 400)
     took_us = (time.perf_counter_ns() - started) / 1000
-    return await _tool_page(asked, tool, asked.form, {"answer": view_answer(result, took_us), "wrong": ""})
+    return await _tool_page(request, tool, request.form, {"answer": view_answer(result, took_us), "wrong": ""})
 
 
-async def review_tool(asked: PageRequest) -> PageRedirect:
+async def review_tool(request: PageRequest) -> PageRedirect:
     """Accept a tool's change, or keep the approved version."""
-    accept = asked.form.get("verdict") == "accept"
-    tool = await asked.app.tools.administration.review(asked.caller, asked.form.get("tool", ""), accept=accept)
+    accept = request.form.get("verdict") == "accept"
+    tool = await request.app.tools.administration.review(request.caller, request.form.get("tool", ""), accept=accept)
     return PageRedirect(tool_path(tool.id), f"The change is {'accepted' if accept else 'refused'}.")
 
 
 async def _tool_page(
-    asked: PageRequest, tool: CatalogueTool, form: Mapping[str, str], tried: Mapping[str, Any], status: int = 200
+    request: PageRequest, tool: CatalogueTool, form: Mapping[str, str], tried: Mapping[str, Any], status: int = 200
 ) -> PageContent:
-    tools, query = asked.app.tools, asked.query.get("q", "").strip()
+    tools, query = request.app.tools, request.query.get("q", "").strip()
     other = await tools.catalogue.other_version(tool.id)
-    calls = await tools.administration.calls(asked.caller, tool.id)
+    calls = await tools.administration.calls(request.caller, tool.id)
     used = sum_up_calls(calls)[:SHOWN_USES]
     state = next((state for state in tools.catalogue.servers() if state.name == tool.server), None)
     context = {
@@ -253,12 +253,12 @@ async def _tool_page(
         "fields": schema_fields(tool.parameters, form),
         "form": form,
         "agent": form.get("agent", ""),
-        "agents": await list_agent_options(asked, form.get("agent", "")),
+        "agents": await list_agent_options(request, form.get("agent", "")),
         "query": query,
-        "why": await _explain_match(asked, tool, query) if query else None,
-        "chart": usage_chart(calls, "week", asked.now),
+        "why": await _explain_match(request, tool, query) if query else None,
+        "chart": usage_chart(calls, "week", request.now),
         "uses": used,
-        "names": await agent_names(asked.app, [one.agent_id for one in used]),
+        "names": await agent_names(request.app, [one.agent_id for one in used]),
         "tool_at": tool_path,
         "server_at": server_path,
         **tried,
@@ -266,8 +266,8 @@ async def _tool_page(
     return PageContent("tools/one.html", tool.name, context, status)
 
 
-async def _explain_match(asked: PageRequest, tool: CatalogueTool, query: str) -> object:
-    caller = caller_for_agent(asked, asked.query.get("agent", ""))
+async def _explain_match(request: PageRequest, tool: CatalogueTool, query: str) -> object:
+    caller = caller_for_agent(request, request.query.get("agent", ""))
     return await explain_search(
-        asked.app.tools, caller, query, tool.id, limit=DEFAULT_LIMIT, min_score=DEFAULT_MIN_SCORE
+        request.app.tools, caller, query, tool.id, limit=DEFAULT_LIMIT, min_score=DEFAULT_MIN_SCORE
     )

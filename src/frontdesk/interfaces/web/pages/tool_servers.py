@@ -100,68 +100,70 @@ MOST_NAMED = 5
 FORM_FIELDS = ("name", "where", "kind", "description")
 
 
-async def list_servers(asked: PageRequest) -> PageContent:
+async def list_servers(request: PageRequest) -> PageContent:
     """The servers by name, page by page."""
-    states = sorted(await list_permitted_servers(asked.app.tools, asked.caller), key=lambda state: state.name)
-    after = asked.query.get("after", "")
+    states = sorted(await list_permitted_servers(request.app.tools, request.caller), key=lambda state: state.name)
+    after = request.query.get("after", "")
     left = [state for state in states if state.name > after]
     context = {
         "states": left[:SERVERS_PER_PAGE],
         "count": len(states),
         "after": after,
         "next": left[SERVERS_PER_PAGE - 1].name if len(left) > SERVERS_PER_PAGE else "",
-        "progress": asked.app.tools.catalogue.progress(),
+        "progress": request.app.tools.catalogue.progress(),
         "server_at": server_path,
         "where": server_address,
     }
     return PageContent("tools/servers.html", "Tool servers", context)
 
 
-async def show_server(asked: PageRequest) -> PageContent:
-    name = asked.path_params["name"]
-    state = next((one for one in await list_permitted_servers(asked.app.tools, asked.caller) if one.name == name), None)
+async def show_server(request: PageRequest) -> PageContent:
+    name = request.path_params["name"]
+    state = next(
+        (one for one in await list_permitted_servers(request.app.tools, request.caller) if one.name == name), None
+    )
     if state is None:
         raise NotFound(f"There is no tool server '{name[:60]}'; the list shows all servers")
     return PageContent("tools/server.html", state.name, {"state": state, "where": server_address(state.spec)})
 
 
-async def show_form(asked: PageRequest) -> PageContent:
-    return _form_page({**asked.query}, "")
+async def show_form(request: PageRequest) -> PageContent:
+    return _form_page({**request.query}, "")
 
 
-async def add_server(asked: PageRequest) -> PageRedirect | PageContent:
+async def add_server(request: PageRequest) -> PageRedirect | PageContent:
     """Add a server and list its tools. A server that does not answer is removed again, unless the form keeps it."""
     try:
-        spec = parse_server(asked.form, asked.caller)
-        force = asked.form.get("force") == "on"
-        end = await asked.app.tools.administration.add_server(asked.caller, spec, force=force)
+        spec = parse_server(request.form, request.caller)
+        force = request.form.get("force") == "on"
+        end = await request.app.tools.administration.add_server(request.caller, spec, force=force)
     except (Invalid, Conflict) as error:
-        return _form_page(asked.form, str(error), 400)
+        return _form_page(request.form, str(error), 400)
     return PageRedirect(server_path(spec.name), f"Added {spec.name}: {_describe_step(end)}.")
 
 
-async def remove_server(asked: PageRequest) -> PageRedirect:
-    name = asked.form.get("name", "")
-    await asked.app.tools.administration.remove_server(asked.caller, name)
+async def remove_server(request: PageRequest) -> PageRedirect:
+    name = request.form.get("name", "")
+    await request.app.tools.administration.remove_server(request.caller, name)
     return PageRedirect("/tools/servers", f"Removed {name} and its tools.")
 
 
-async def refresh_servers(asked: PageRequest) -> PageRedirect:
+async def refresh_servers(request: PageRequest) -> PageRedirect:
     """List the tools of one server or of all servers, within the time that the page waits."""
-    name, ends = asked.form.get("name", ""), list[CrawlStep]()
+    name, ends = request.form.get("name", ""), list[CrawlStep]()
 
     def note(step: CrawlStep) -> None:
         if step.stage is not CrawlStage.STARTED:
             ends.append(step)
 
     with anyio.move_on_after(REFRESH_SECONDS) as limit:
-        await asked.app.tools.administration.refresh(asked.caller, [name] if name else None, note)
+        await request.app.tools.administration.refresh(request.caller, [name] if name else None, note)
     late = " The others did not answer in time; they are asked again automatically." if limit.cancelled_caught else ""
     return PageRedirect(server_path(name) if name else "/tools/servers", _refresh_summary(ends) + late)
 
 
-def _form_page(said: Mapping[str, str], wrong: str, status: int = 200) -> PageContent:
-    kept = {field: said.get(field, "") for field in FORM_FIELDS}
+def _form_page(form: Mapping[str, str], wrong: str, status: int = 200) -> PageContent:
+    kept = {field: form.get(field, "") for field in FORM_FIELDS}
     return PageContent(
         "tools/add.html", "Add a tool server", {"form": kept, "kinds": SERVER_KINDS, "wrong": wrong}, status
     )

@@ -43,12 +43,12 @@ TOOLS_PER_PAGE = 50
 LONGEST_POSITION = 300
 
 
-async def search_tools(asked: PageRequest) -> PageContent:
+async def search_tools(request: PageRequest) -> PageContent:
     """The tools that match a query, best first. htmx requests only that part."""
-    query, agent = asked.query.get("q", "").strip(), asked.query.get("agent", "")
-    tools = asked.app.tools
+    query, agent = request.query.get("q", "").strip(), request.query.get("agent", "")
+    tools = request.app.tools
     found = (
-        await try_search(tools, caller_for_agent(asked, agent), SearchTools(query, DEFAULT_LIMIT)) if query else None
+        await try_search(tools, caller_for_agent(request, agent), SearchTools(query, DEFAULT_LIMIT)) if query else None
     )
     context = {
         "query": query,
@@ -58,17 +58,17 @@ async def search_tools(asked: PageRequest) -> PageContent:
         "tool_at": tool_path,
         "progress": tools.catalogue.progress(),
     }
-    if asked.part:
+    if request.part:
         return PageContent("tools/found.html", "Tools", context)
-    return PageContent("tools/search.html", "Tools", {**context, "agents": await list_agent_options(asked, agent)})
+    return PageContent("tools/search.html", "Tools", {**context, "agents": await list_agent_options(request, agent)})
 
 
-async def list_all_tools(asked: PageRequest) -> PageContent:
+async def list_all_tools(request: PageRequest) -> PageContent:
     """Tools in the order of their ids, page by page."""
-    server, changed = asked.query.get("server", ""), bool(asked.query.get("changed"))
-    after = asked.query.get("after", "")[:LONGEST_POSITION]
+    server, changed = request.query.get("server", ""), bool(request.query.get("changed"))
+    after = request.query.get("after", "")[:LONGEST_POSITION]
     wanted = ToolFilter(server or None, changed=changed, after=after, limit=TOOLS_PER_PAGE)
-    page = await list_permitted_tools(asked.app.tools, asked.caller, wanted)
+    page = await list_permitted_tools(request.app.tools, request.caller, wanted)
     context = {"page": page, "server": server, "changed": changed, "after": after, "most": TOOLS_PER_PAGE}
     return PageContent("tools/all.html", "All tools", {**context, "tool_at": tool_path, "server_at": server_path})
 
@@ -93,39 +93,39 @@ class SelectionOrder:
         return bool(self.agent and self.query)
 
 
-def parse_order(said: Mapping[str, str]) -> SelectionOrder:
+def parse_order(form: Mapping[str, str]) -> SelectionOrder:
     """The selection order from a form or an address."""
-    what = TAKE if said.get("what") == TAKE else GIVE
-    least = coerce_min_score(said.get("least", DEFAULT_MIN_SCORE))
-    return SelectionOrder(said.get("agent", ""), said.get("q", "").strip(), what, least, said.get("keep", ""))
+    what = TAKE if form.get("what") == TAKE else GIVE
+    least = coerce_min_score(form.get("least", DEFAULT_MIN_SCORE))
+    return SelectionOrder(form.get("agent", ""), form.get("q", "").strip(), what, least, form.get("keep", ""))
 
 
-async def plan_selection(asked: PageRequest) -> PageContent:
+async def plan_selection(request: PageRequest) -> PageContent:
     """The plan for the agent's tools, without changing anything."""
-    order = parse_order(asked.query)
-    selection, note = await _select_tools(asked, order, dry_run=True) if order.complete else (None, "")
+    order = parse_order(request.query)
+    selection, note = await _select_tools(request, order, dry_run=True) if order.complete else (None, "")
     context = {
         "order": order,
         "what": ACTIONS,
         "selection": selection,
         "note": note,
-        "agents": await list_agent_options(asked, order.agent),
+        "agents": await list_agent_options(request, order.agent),
         "tool_at": tool_path,
     }
     return PageContent("tools/plan.html", "Hand out tools", context)
 
 
-async def apply_selection(asked: PageRequest) -> PageRedirect:
+async def apply_selection(request: PageRequest) -> PageRedirect:
     """Apply the plan."""
-    order = parse_order(asked.form)
-    selection, note = await _select_tools(asked, order, dry_run=False)
+    order = parse_order(request.form)
+    selection, note = await _select_tools(request, order, dry_run=False)
     least = f"{order.min_score:g}"
     to = path_with_query("/tools/plan", agent=order.agent, q=order.query, what=order.what, least=least, keep=order.keep)
     return PageRedirect(to, note or describe_selection(selection))
 
 
-async def _select_tools(asked: PageRequest, order: SelectionOrder, *, dry_run: bool) -> tuple[SelectionResult, str]:
-    caller, keep, tools = caller_for_agent(asked, order.agent), coerce_tool_names(order.keep), asked.app.tools
+async def _select_tools(request: PageRequest, order: SelectionOrder, *, dry_run: bool) -> tuple[SelectionResult, str]:
+    caller, keep, tools = caller_for_agent(request, order.agent), coerce_tool_names(order.keep), request.app.tools
     if order.what == TAKE:
         return await tools.prune(caller, order.query, keep=keep, dry_run=dry_run), ""
     wanted = FindToolsQuery(order.query, keep, min_score=order.min_score, dry_run=dry_run)
@@ -153,18 +153,18 @@ MOST_CASES = 100
 TABLE_HEAD = ("NDCG@10", "Recall@1", "Recall@5", "Recall@10", "MRR")
 
 
-async def show_quality(asked: PageRequest) -> PageContent:
-    return await _quality_page(asked, "", "", None)
+async def show_quality(request: PageRequest) -> PageContent:
+    return await _quality_page(request, "", "", None)
 
 
-async def measure_quality(asked: PageRequest) -> PageContent:
+async def measure_quality(request: PageRequest) -> PageContent:
     """Search with the query of each line, and measure the ranks of its right tools."""
-    text, agent = asked.form.get("cases", ""), asked.form.get("agent", "")
+    text, agent = request.form.get("cases", ""), request.form.get("agent", "")
     try:
-        found = await measure_search(asked.app.tools, caller_for_agent(asked, agent), parse_cases(text))
+        found = await measure_search(request.app.tools, caller_for_agent(request, agent), parse_cases(text))
     except Invalid as error:
-        return await _quality_page(asked, text, agent, None, str(error), 400)
-    return await _quality_page(asked, text, agent, found)
+        return await _quality_page(request, text, agent, None, str(error), 400)
+    return await _quality_page(request, text, agent, found)
 
 
 def parse_cases(text: str) -> Sequence[MeasuredQuery]:
@@ -184,7 +184,7 @@ def _parse_case(number: int, line: str) -> MeasuredQuery:
 
 
 async def _quality_page(
-    asked: PageRequest, text: str, agent: str, found: SearchMeasurement | None, wrong: str = "", status: int = 200
+    request: PageRequest, text: str, agent: str, found: SearchMeasurement | None, wrong: str = "", status: int = 200
 ) -> PageContent:
     rows = [] if found is None else [("Words only", asdict(found.words)), ("As shipped", asdict(found.shipped))]
     context = {
@@ -193,9 +193,9 @@ async def _quality_page(
         "found": found,
         "text": text,
         "agent": agent,
-        "agents": await list_agent_options(asked, agent),
+        "agents": await list_agent_options(request, agent),
         "wrong": wrong,
-        "progress": asked.app.tools.catalogue.progress(),
+        "progress": request.app.tools.catalogue.progress(),
     }
     return PageContent("tools/quality.html", "Quality of search", context, status)
 

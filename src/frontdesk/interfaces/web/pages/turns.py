@@ -120,10 +120,10 @@ class MessageSender:
 UNKNOWN_SENDER = MessageSender()
 
 
-async def find_senders(asked: PageRequest, turns: Sequence[TurnRecord]) -> Mapping[str, MessageSender]:
+async def find_senders(request: PageRequest, turns: Sequence[TurnRecord]) -> Mapping[str, MessageSender]:
     """The sender of each turn, by the turns' ids."""
     names = {turn.otid for turn in turns if turn.otid is not None}
-    runs = await asked.app.schedules.overview.run_references(asked.caller, names)
+    runs = await request.app.schedules.overview.run_references(request.caller, names)
     return {turn.id: _sender_of(turn, runs.get(turn.otid or "")) for turn in turns}
 
 
@@ -217,20 +217,20 @@ def turn_as_data(account: TurnDetails) -> Mapping[str, Any]:
     }
 
 
-def _sent_item(said: HistoryItem, event: Event, sender: MessageSender) -> TurnItem | None:
+def _sent_item(item: HistoryItem, event: Event, sender: MessageSender) -> TurnItem | None:
     match event:
         case UserText(text):
             who = sender.of(text)
-            return TurnItem("said", said.id, said.at, f"{who.name} said", text, page=who.page)
+            return TurnItem("said", item.id, item.at, f"{who.name} said", text, page=who.page)
         case UserMedia(mime, data):
             who = sender.of("")
-            return TurnItem("said", said.id, said.at, f"{who.name} sent", f"{mime}, {len(data):,} bytes", page=who.page)
+            return TurnItem("said", item.id, item.at, f"{who.name} sent", f"{mime}, {len(data):,} bytes", page=who.page)
         case _:
             return None
 
 
-def _event_item(said: HistoryItem, event: Event) -> TurnItem | None:
-    found = TurnItem("", said.id, said.at, "")
+def _event_item(item: HistoryItem, event: Event) -> TurnItem | None:
+    found = TurnItem("", item.id, item.at, "")
     match event:
         case ToolCall(_, name, arguments) | ApprovalRequest(_, name, arguments):
             waits = "waiting" if isinstance(event, ApprovalRequest) else ""
@@ -301,16 +301,18 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any data
 SHOWN_TURNS = 25
 
 
-def list_filter(asked: PageRequest) -> TurnListFilter:
+def list_filter(request: PageRequest) -> TurnListFilter:
     return TurnListFilter(
-        **{name: asked.query.get(name, "").strip() for name in ("agent", "outcome", "before", "after")}
+        **{name: request.query.get(name, "").strip() for name in ("agent", "outcome", "before", "after")}
     )
 
 
-async def list_turns(asked: PageRequest) -> PageContent:
+async def list_turns(request: PageRequest) -> PageContent:
     """`/turns`: newest first, or from a position."""
-    asks = list_filter(asked)
-    found = await operations_list_turns(asked.app.host, asked.app.turns, asked.caller, asks.query(SHOWN_TURNS + 1))
+    asks = list_filter(request)
+    found = await operations_list_turns(
+        request.app.host, request.app.turns, request.caller, asks.query(SHOWN_TURNS + 1)
+    )
     more = len(found.turns) > SHOWN_TURNS
     # When paging to newer turns, the extra one comes first.
     turns = found.turns[1:] if more and asks.after else found.turns[:SHOWN_TURNS]
@@ -326,14 +328,14 @@ async def list_turns(asked: PageRequest) -> PageContent:
         "older": turns[-1].id if turns and (more or asks.after) else "",
         "mark": mark_of_list(found.turns),
     }
-    return PageContent("turns/list.html" if asked.part else "turns/turns.html", "Turns", context)
+    return PageContent("turns/list.html" if request.part else "turns/turns.html", "Turns", context)
 
 
-async def show_turn(asked: PageRequest) -> PageContent:
+async def show_turn(request: PageRequest) -> PageContent:
     """`/turns/{turn_id}`: everything that is stored about the turn."""
-    account = await read_turn(asked.app.host, asked.app.turns, asked.caller, asked.path_params["turn_id"])
-    template = "turns/account.html" if asked.part else "turns/turn.html"
-    sender = (await find_senders(asked, [account.turn])).get(account.turn.id, UNKNOWN_SENDER)
+    account = await read_turn(request.app.host, request.app.turns, request.caller, request.path_params["turn_id"])
+    template = "turns/account.html" if request.part else "turns/turn.html"
+    sender = (await find_senders(request, [account.turn])).get(account.turn.id, UNKNOWN_SENDER)
     return PageContent(template, f"Turn of {_agent_name(account)}", _turn_context(account, sender))
 
 
@@ -369,28 +371,28 @@ LOOK_SECONDS = 1.0
 ASK_SECONDS = 3.0
 
 
-async def stream_list(asked: PageRequest) -> AsyncGenerator[Mapping[str, str]]:
+async def stream_list(request: PageRequest) -> AsyncGenerator[Mapping[str, str]]:
     """An event whenever the newest turns change."""
-    query = list_filter(asked).query(SHOWN_TURNS + 1)
-    seen = asked.query.get("seen", "")
+    query = list_filter(request).query(SHOWN_TURNS + 1)
+    seen = request.query.get("seen", "")
     while True:
         with suppress(Unavailable):
-            mark = mark_of_list(await asked.app.turns.list(query))
+            mark = mark_of_list(await request.app.turns.list(query))
             if mark != seen:
                 seen = mark
                 yield {"seen": mark}
         await anyio.sleep(LOOK_SECONDS)
 
 
-async def stream_turn(asked: PageRequest) -> AsyncGenerator[Mapping[str, str]]:
+async def stream_turn(request: PageRequest) -> AsyncGenerator[Mapping[str, str]]:
     """An event whenever a turn changes, until it ends."""
-    app, turn_id = asked.app, asked.path_params["turn_id"]
-    seen = asked.query.get("seen", "")
+    app, turn_id = request.app, request.path_params["turn_id"]
+    seen = request.query.get("seen", "")
     pause = LOOK_SECONDS if app.host.features.keeps_turns else ASK_SECONDS
     with suppress(NotFound):
         while True:
             with suppress(Unavailable):
-                account = await read_turn(app.host, app.turns, asked.caller, turn_id)
+                account = await read_turn(app.host, app.turns, request.caller, turn_id)
                 if (mark := mark_of_turn(account)) != seen:
                     seen = mark
                     yield {"seen": mark}
@@ -404,16 +406,16 @@ APPROVE, REJECT = "approve", "reject"
 LONGEST_REASON = 2_000
 
 
-async def cancel_turn(asked: PageRequest) -> PageRedirect:
-    turn_id = asked.path_params["turn_id"]
-    await operations_cancel_turn(asked.app.host, asked.app.turns, asked.caller, turn_id)
+async def cancel_turn(request: PageRequest) -> PageRedirect:
+    turn_id = request.path_params["turn_id"]
+    await operations_cancel_turn(request.app.host, request.app.turns, request.caller, turn_id)
     return PageRedirect(f"/turns/{turn_id}", "The turn is being stopped")
 
 
-async def answer_approvals(asked: PageRequest) -> PageRedirect:
-    turn_id, words = asked.path_params["turn_id"], _parse_approvals(asked.form)
-    app = asked.app
-    sequel = await operations_answer_approvals(app.host, app.turns, app.journal, asked.caller, turn_id, words)
+async def answer_approvals(request: PageRequest) -> PageRedirect:
+    turn_id, words = request.path_params["turn_id"], _parse_approvals(request.form)
+    app = request.app
+    sequel = await operations_answer_approvals(app.host, app.turns, app.journal, request.caller, turn_id, words)
     if sequel is None:
         return PageRedirect(f"/turns/{turn_id}", "Your answer is recorded; the agent continues after its current work")
     return PageRedirect(f"/turns/{sequel}", "Your answer is recorded; the agent continues here")
