@@ -4,13 +4,12 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from functools import partial
 
 import anyio
 import structlog
 from anyio.abc import TaskGroup
-from pydantic import SecretStr
+from pydantic import BaseModel, ConfigDict
 
 from frontdesk.adapters import (
     AgentNames,
@@ -23,6 +22,7 @@ from frontdesk.agents.chat.replies import ReplyService
 from frontdesk.agents.chat.service import ChatService
 from frontdesk.agents.chat.store import ChatSessionStore, ReplyStore
 from frontdesk.agents.embedded.host import EmbeddedHost
+from frontdesk.agents.embedded.operation_tools import OperationTools
 from frontdesk.agents.embedded.tools import ToolBinder
 from frontdesk.agents.host import AgentHost, only_agent
 from frontdesk.agents.letta.handed_store import HANDED_TOOLS_PATH as HELD_PATH
@@ -36,7 +36,6 @@ from frontdesk.errors import ConfigurationError, NotFound, Unavailable
 from frontdesk.identity import outbound, rights
 from frontdesk.identity.authority import Authority
 from frontdesk.identity.inbound import IdentityPolicy
-from frontdesk.identity.model import Caller
 from frontdesk.identity.oauth_server import AuthorizationServer, OAuthServerConfig
 from frontdesk.identity.rates import RateLimiter
 from frontdesk.identity.service import AgentLookup, Identity
@@ -47,14 +46,11 @@ from frontdesk.journal.metrics import Metrics
 from frontdesk.journal.service import Journal
 from frontdesk.journal.store import JournalStore
 from frontdesk.llm.access import ModelAccess
-from frontdesk.llm.tools import Tool, ToolProvider
-from frontdesk.memory.operations.base import StatusSources
-from frontdesk.memory.operations.table import BuiltinMemoryTools
 from frontdesk.memory.people import OtherPersonData
 from frontdesk.memory.search.indexer import MemoryIndexer
-from frontdesk.memory.service import MemoryDependencies, RecordServices, open_memory
+from frontdesk.memory.service import MemoryDependencies, RecordServices, StatusSources, open_memory
+from frontdesk.operations import BoundOperation, Call, McpPath, McpTool, NoArguments, Operation
 from frontdesk.schedules.agents import UploadTool
-from frontdesk.schedules.operations import BuiltinScheduleTools
 from frontdesk.schedules.service import ScheduleService, open_schedules
 from frontdesk.schedules.worker import Worker
 from frontdesk.settings import Settings
@@ -73,15 +69,6 @@ LETTA_PACKAGES = frozenset({"letta_client", "httpx"})
 log = structlog.get_logger("frontdesk.app")
 HOUSEKEEPING_JOB = BackgroundJob(log, "housekeeping_waits", "housekeeping_failed")
 JOURNAL_FLUSH_JOB = BackgroundJob(log, "journal_not_written", "journal_not_written")
-
-
-class McpPath(StrEnum):
-    """The capabilities with their own MCP address below /mcp. Every address has the core tools."""
-
-    CORE = ""
-    TOOLS = "tools"
-    SCHEDULE = "schedule"
-    MEMORY = "memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +96,16 @@ class App:
         """The state of each part: `ok`, or what is wrong with it."""
         return await check_parts(self.database)
 
-    async def health(self, caller: Caller) -> dict[str, object]:
-        """The answer of the `health` tool."""
-        rights.require_scope(caller, rights.HEALTH_READ)
-        parts = await self.check_parts()
-        settings = self.settings
-        return {
-            "status": "healthy" if all(state == "ok" for state in parts.values()) else "unhealthy",
-            "letta_base_url": settings.letta_base_url or DEFAULT_LETTA_URL,
-            "db": settings.promptyoself_db or describe_url(self.database.url),
-            "auth_set": settings.letta_secret is not None,
-        }
+    def bind(self, operation: Operation, service: object) -> BoundOperation:
+        return BoundOperation(operation, service, self.identity.require_agent)
+
+    def operations(self) -> Sequence[BoundOperation]:
+        """Every operation with the service that runs it."""
+        # The declarations take a while to load, and most commands need none.
+        from frontdesk.operation_table import OPERATIONS  # noqa: PLC0415
+
+        own = [self.bind(operation, self) for operation in CORE_OPERATIONS]
+        return [*own, *(self.bind(one, getattr(self, name)) for name, every in OPERATIONS.items() for one in every)]
 
     async def check_exposure(self) -> None:
         """Raise an error if other machines could reach the server, but nobody could authenticate."""
@@ -165,8 +151,8 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
             open_tool_runtime(settings, database, journal, partial(platform_source, settings))
         )
         turns = TurnService(TurnStore(database), tasks)
-        own, remembering = BuiltinScheduleTools(), BuiltinMemoryTools()
-        host, upload, kept = _open_host(settings, database, turns, reach, keys, (own.of, remembering.for_caller))
+        own = OperationTools()
+        host, upload, kept = _open_host(settings, database, turns, reach, keys, own)
         stack.push_async_callback(host.close)
         tools = open_tools(settings, database, host, reach, journal, tasks)
         tasks.start_soon(turns.run)
@@ -183,7 +169,6 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         talks = workspace.sessions.has_conversation
         schedules, worker = open_schedules(settings, database, host, upload, metrics.registry, tasks, talks)
         stack.push_async_callback(schedules.executor.close)
-        own.open(schedules)
         waking, names = TaskWakeups(schedules), AgentNames(host)
         others = MemoryDependencies(
             waking.schedule,
@@ -191,12 +176,14 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
             names.id_of,
             names.name_of,
             (*kept, *person_data_outside_memory(database, journal, keys, turns, tools, workspace.mirror)),
+            StatusSources(partial(check_parts, database), journal),
         )
         memory, reader = open_memory(database, reach.embedder, others)
-        remembering.open(memory, StatusSources(partial(check_parts, database), journal))
         handed = HandedToolStore(database)
         services = (host, turns, chat, tools, handed, schedules, worker, memory, reader, workspace, upstreams)
-        yield App(settings, database, keys, identity, journal, *services)
+        app = App(settings, database, keys, identity, journal, *services)
+        own.open(app.operations)
+        yield app
 
 
 def _open_identity(
@@ -292,18 +279,14 @@ def _open_host(
     turns: TurnService,
     reach: ToolRuntime,
     keys: KeyStore,
-    own: Sequence[ToolProvider],
+    own: OperationTools,
 ) -> tuple[AgentHost, UploadTool | None, Sequence[OtherPersonData]]:
     """The agent host, its upload function if it has one, and the data of people that it keeps elsewhere."""
     if settings.letta_base_url is None:
         # Built-in agents call tools through the same dispatcher as all callers.
         calling = reach.dispatcher
         toolbox = ToolBinder(calling.call_attached, reach.servers, reach.clients, calling.attached_reads_only)
-
-        def own_tools(caller: Caller, token: SecretStr | None) -> list[Tool]:
-            return [tool for tools in (reach.own.tools_for, *own) for tool in tools(caller, token)]
-
-        return EmbeddedHost(database, turns, ModelAccess.from_settings(settings), toolbox, own_tools), None, ()
+        return EmbeddedHost(database, turns, ModelAccess.from_settings(settings), toolbox, own.for_caller), None, ()
     # Letta's client is slow to import, and only these setups need it; it comes with an extra.
     try:
         from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
@@ -348,3 +331,87 @@ async def delete_agent(app: App, agent_id: str) -> Sequence[str]:
             await app.identity.revoke_key(key_id)
     await app.tools.delete_agent(agent_id)
     return working
+
+
+class HealthOutput(BaseModel):
+    """The state of this installation and its settings."""
+
+    model_config = ConfigDict(frozen=True)
+
+    status: str
+    letta_base_url: str
+    db: str
+    auth_set: bool
+
+
+class WhoamiOutput(BaseModel):
+    """The caller as Frontdesk sees it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    agent_id: str | None
+    user_id: str | None
+    source: str
+    verified: bool
+    scopes: list[str] | None
+    name: str | None
+    capabilities: list[str]
+    request_id: str
+
+
+async def report_health(app: App, _call: Call, _request: NoArguments) -> HealthOutput:
+    parts = await app.check_parts()
+    settings = app.settings
+    return HealthOutput(
+        status="healthy" if all(state == "ok" for state in parts.values()) else "unhealthy",
+        letta_base_url=settings.letta_base_url or DEFAULT_LETTA_URL,
+        db=settings.promptyoself_db or describe_url(app.database.url),
+        auth_set=settings.letta_secret is not None,
+    )
+
+
+async def report_caller(app: App, call: Call, _request: NoArguments) -> WhoamiOutput:
+    known = app.identity.whoami(call.caller)
+    return WhoamiOutput(
+        agent_id=known.agent_id,
+        user_id=known.user_id,
+        source=known.source,
+        verified=known.verified,
+        scopes=None if known.scopes is None else sorted(known.scopes),
+        name=known.name,
+        capabilities=list(known.capabilities),
+        request_id=known.request_id,
+    )
+
+
+# The operations that the app itself runs; every MCP path has them.
+CORE_OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="health",
+        summary="Whether Frontdesk can serve, and which agent server and database it is set to",
+        request=NoArguments,
+        run=report_health,
+        scopes=(rights.HEALTH_READ,),
+        mcp=McpTool(
+            title="Health",
+            description="Whether Frontdesk can serve, and which agent server and database it is set to.",
+            response=HealthOutput,
+            for_agent=False,
+            accepts_any_agent_id=True,
+        ),
+    ),
+    Operation(
+        name="whoami",
+        summary="Who Frontdesk takes the caller for",
+        request=NoArguments,
+        run=report_caller,
+        scopes=(rights.IDENTITY_READ,),
+        mcp=McpTool(
+            title="Who am I",
+            description=(
+                "Who Frontdesk takes you for: agent, person, where the agent id came from, and whether it is proven."
+            ),
+            response=WhoamiOutput,
+        ),
+    ),
+)

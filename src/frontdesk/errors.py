@@ -68,6 +68,10 @@ class Invalid(FrontdeskError):
         return f"{self} ({self.hint})" if self.hint else str(self)
 
 
+class InvalidArguments(Invalid):
+    """What was sent does not match the schema of what was called."""
+
+
 class LoginRefused(Invalid):
     """A login cannot continue; `fault` is OAuth's error code."""
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from frontdesk.errors import Invalid
-from frontdesk.interfaces.coercion import (
+from frontdesk.coercion import (
     MAX_NAME_CHARACTERS,
     MAX_NAMES,
     coerce_drop_rate,

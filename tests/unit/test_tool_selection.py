@@ -17,7 +17,7 @@ from frontdesk.search.evaluation import compute_ndcg, measure_ranking
 from frontdesk.tools.agent_tools import NOT_IN_CATALOGUE_REASON, UNCONFIRMED_REASON, apply_plan, change_agent_tools
 from frontdesk.tools.finder import ToolMatch, ToolSearchResults
 from frontdesk.tools.model import CatalogueTool, ToolKind
-from frontdesk.tools.operations import describe_found_tools
+from frontdesk.tools.responses import describe_found_tools
 from frontdesk.tools.selection import (
     CurrentTool,
     SelectionPlan,

@@ -1,6 +1,6 @@
 """Lists the scopes and decides what a caller may do. No I/O."""
 
-from frontdesk.errors import Denied, MissingAgentId, MissingScope
+from frontdesk.errors import Denied, MissingAgentId, MissingScope, Unauthenticated
 from frontdesk.identity.keys import LOCAL_USER
 from frontdesk.identity.model import AgentIdSource, Caller
 
@@ -112,10 +112,32 @@ def intersect_scopes(one: frozenset[str] | None, other: frozenset[str] | None) -
     return frozenset(scope for scope in one | other if allows_scope(one, scope) and allows_scope(other, scope))
 
 
+# Scopes that include others of their capability when something is called, although not when a key is made.
+INCLUDED_SCOPES = {SCHEDULES_READ: SCHEDULES_ADMIN, SCHEDULES_WRITE: SCHEDULES_ADMIN}
+
+
+def may_call(scopes: frozenset[str] | None, scope: str) -> bool:
+    """Whether a caller with these scopes may call what needs this one."""
+    return allows_scope(scopes, scope) or (scopes is not None and INCLUDED_SCOPES.get(scope) in scopes)
+
+
 def require_scope(caller: Caller, scope: str) -> None:
     """Raise an error if the caller's credential has scopes, but not this one."""
     if caller.scopes is not None and scope not in caller.scopes:
         raise MissingScope(scope)
+
+
+NO_PERSON = (
+    "This credential speaks for no person, and so has no tasks or memories; use one that was made for a person "
+    "(frontdesk keys create --user USER)"
+)
+
+
+def require_person(caller: Caller) -> str:
+    """The id of the person who calls. A caller who is no person has no records."""
+    if caller.user_id is None:
+        raise Unauthenticated("Authentication required") if caller.credential_id is None else Denied(NO_PERSON)
+    return caller.user_id
 
 
 def names_agent(caller: Caller) -> bool:

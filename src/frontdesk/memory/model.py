@@ -6,9 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from frontdesk.errors import Denied, MissingScope, Unauthenticated
+from frontdesk.errors import MissingScope
 from frontdesk.identity.model import Caller
-from frontdesk.identity.rights import MEMORY_ADMIN
+from frontdesk.identity.rights import MEMORY_ADMIN, require_person
 
 
 class ItemType(StrEnum):
@@ -427,12 +427,6 @@ class AiTask:
     history: Sequence[AiEvent] = ()
 
 
-NO_PERSON = (
-    "This credential speaks for no person, and so has no tasks or memories; use one that was made for a person "
-    "(frontdesk keys create --user USER)"
-)
-
-
 @dataclass(frozen=True, slots=True)
 class PersonScope:
     """A person, the agent that acts for them, their scopes (None for all), and the credential."""
@@ -445,9 +439,7 @@ class PersonScope:
     @classmethod
     def for_caller(cls, caller: Caller) -> "PersonScope":
         """The scope of the caller of this request. A caller who is no person has no records."""
-        if caller.user_id is None:
-            raise Unauthenticated("Authentication required") if caller.credential_id is None else Denied(NO_PERSON)
-        return cls(caller.user_id, caller.agent_id, caller.scopes, caller.credential_id)
+        return cls(require_person(caller), caller.agent_id, caller.scopes, caller.credential_id)
 
     def allows(self, right: str) -> bool:
         return self.scopes is None or right in self.scopes or MEMORY_ADMIN in self.scopes

@@ -1,10 +1,11 @@
 """Builds the memory capability: one service for each kind of record."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from frontdesk.db.engine import Database
 from frontdesk.embedding import Embedder
+from frontdesk.journal.service import Journal
 from frontdesk.memory.activities import ActivityService
 from frontdesk.memory.categories import CategoryService
 from frontdesk.memory.items_store import IdLookup
@@ -21,6 +22,14 @@ from frontdesk.memory.work_queue import WorkQueueService
 
 
 @dataclass(frozen=True, slots=True)
+class StatusSources:
+    """Where the system status comes from: the state of the parts, and the journal."""
+
+    parts: Callable[[], Awaitable[Mapping[str, str]]]
+    journal: Journal
+
+
+@dataclass(frozen=True, slots=True)
 class RecordServices:
     """The services for each kind of record. Each method takes a `PersonScope` first: whose records it uses."""
 
@@ -34,17 +43,19 @@ class RecordServices:
     search: ItemSearchService
     people: PersonDataService
     id_lookup: IdLookup
+    status: StatusSources
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryDependencies:
-    """What memory needs of other capabilities: schedules to wake agents, agents' names, and other personal data."""
+    """What memory needs of other capabilities: schedules to wake agents, agents' names, other personal data, status."""
 
     schedule: CreateSchedule
     cancel: CancelSchedule
     find_agent: FindAgent
     agent_name: Callable[[str], Awaitable[str | None]]
-    other_data: Sequence[OtherPersonData] = ()
+    other_data: Sequence[OtherPersonData]
+    status: StatusSources
 
 
 def open_memory(
@@ -67,5 +78,6 @@ def open_memory(
         search=ItemSearchService(records, embedder),
         people=PersonDataService(records, others.other_data),
         id_lookup=IdLookup(records),
+        status=others.status,
     )
     return services, reader

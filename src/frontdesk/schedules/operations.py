@@ -8,6 +8,7 @@ from pydantic import Field, SecretStr
 from frontdesk.identity.model import AgentIdSource, Caller
 from frontdesk.identity.rights import SCHEDULES_READ, SCHEDULES_WRITE, runs_installation
 from frontdesk.llm.tools import Tool, ToolInput, ToolOutcome, typed_tool
+from frontdesk.operations import Operation
 from frontdesk.schedules.access import owner_filter_for_turn
 from frontdesk.schedules.model import Schedule
 from frontdesk.schedules.requests import NewSchedule, RuleDescription
@@ -90,3 +91,6 @@ class BuiltinScheduleTools:
 def _format_schedule(one: Schedule) -> str:
     rule = RuleDescription.of(one.what.trigger, one.intended_us)
     return f"{one.id}: {rule.sentence}; {one.state}; {one.what.prompt[:PROMPT_LENGTH]}"
+
+
+SCHEDULE_OPERATIONS: tuple[Operation, ...] = ()

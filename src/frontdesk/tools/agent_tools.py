@@ -174,6 +174,11 @@ class AgentToolSelector:
         self._lock = lock
         self._limits = limits
 
+    @property
+    def default_drop_rate(self) -> float:
+        """The share of an agent's tools that pruning detaches unless it is told another."""
+        return self._limits.drop_rate
+
     async def select(
         self, agent_id: str, findings: Sequence[ToolMatch], keep: Sequence[str], min_score: float, *, dry_run: bool
     ) -> SelectionResult:

@@ -1,6 +1,6 @@
 """Builds the tools capability in two steps: the part that calls tools, then, with the agent host, the rest."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from anyio.abc import TaskGroup
 
-from frontdesk.agents.host import AgentHost
+from frontdesk.agents.host import AgentHost, HeldTool
 from frontdesk.db.engine import Database
 from frontdesk.embedding import Embedder, open_embedder
 from frontdesk.identity import outbound
@@ -24,7 +24,6 @@ from frontdesk.tools.catalogue import Catalogue
 from frontdesk.tools.crawler import CrawlPolicy
 from frontdesk.tools.finder import ExcludedHostTools, ToolFinder
 from frontdesk.tools.learning import ToolLearning, UsageRecorder
-from frontdesk.tools.operations import BuiltinTools
 from frontdesk.tools.selection import ToolLimits
 from frontdesk.tools.server_registry import PlatformSource, ServerSources
 from frontdesk.tools.servers import spec_from_settings
@@ -33,6 +32,16 @@ from frontdesk.tools.token_exchange import TokenExchange
 
 # Opens the source of servers besides settings and manifest; None if there is no such source.
 OpenPlatformSource = Callable[[TokenExchange], PlatformSource | None]
+
+
+@dataclass(slots=True)
+class HostTools:
+    """The tools of the agent host itself, once it is open."""
+
+    host: AgentHost | None = None
+
+    async def listed(self) -> Sequence[HeldTool]:
+        return () if self.host is None else await self.host.host_tools()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +58,7 @@ class ToolRuntime:
     usage: UsageRecorder
     dispatcher: ToolDispatcher
     administration: ToolAdministration
-    own: BuiltinTools
+    offered: HostTools
 
 
 @asynccontextmanager
@@ -57,15 +66,15 @@ async def open_tool_runtime(
     settings: Settings, database: Database, journal: Journal, platform: OpenPlatformSource
 ) -> AsyncGenerator[ToolRuntime]:
     """Open the part that needs no agent host."""
-    servers, exchange, own = KnownServers(), TokenExchange(), BuiltinTools()
+    servers, exchange, offered = KnownServers(), TokenExchange(), HostTools()
     # The built-in host offers only the tools that every agent has anyway.
-    offered = own.offered if settings.letta_base_url else None
+    host_tools = offered.listed if settings.letta_base_url else None
     # Computed once, not for every request.
     application = settings.application_name or outbound.project_name(Path.cwd())
     clients = McpClientPool(authorize=exchange.bearer, application=application)
     embedder = open_embedder(settings.embeddings, settings.embeddings_model, settings.embeddings_key)
     named, manners = _server_sources(settings, platform(exchange)), _crawl_policy(settings)
-    catalogue = Catalogue(database, servers, clients, embedder, named=named, offered=offered, manners=manners)
+    catalogue = Catalogue(database, servers, clients, embedder, named=named, offered=host_tools, manners=manners)
     learning = ToolLearning(database, embedder.name if embedder else None, enabled=settings.learn_from_use)
     allowed, holdings = ToolAccess(database), ToolAttachmentStore(database)
     usage = UsageRecorder(learning, holdings)
@@ -75,7 +84,7 @@ async def open_tool_runtime(
     try:
         await catalogue.load_servers()
         yield ToolRuntime(
-            servers, clients, embedder, catalogue, learning, allowed, holdings, usage, calling, administration, own
+            servers, clients, embedder, catalogue, learning, allowed, holdings, usage, calling, administration, offered
         )
     finally:
         await usage.close()
@@ -106,7 +115,7 @@ def open_tools(
         administration=reach.administration,
         tasks=tasks,
     )
-    reach.own.open(tools)
+    reach.offered.host = host
     return tools
 
 

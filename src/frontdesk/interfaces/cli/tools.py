@@ -12,6 +12,7 @@ from cyclopts import App as Command
 from pydantic import BaseModel, ValidationError
 
 from frontdesk.app import App
+from frontdesk.coercion import DEFAULT_LIMIT, DEFAULT_MIN_SCORE, coerce_limit, coerce_min_score
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.interfaces.app_runner import local_caller, record_change
 from frontdesk.interfaces.cli.output import (
@@ -43,8 +44,6 @@ from frontdesk.interfaces.cli.tool_admin import (
     run_with_tools,
     server_states,
 )
-from frontdesk.interfaces.coercion import DEFAULT_LIMIT, DEFAULT_MIN_SCORE, coerce_limit, coerce_min_score
-from frontdesk.interfaces.responses import FoundTool
 from frontdesk.journal.store import ToolUse, ToolUseQuery
 from frontdesk.search.evaluation import RankingQuality
 from frontdesk.tools.access import PermittedTools, require_one_tool
@@ -52,6 +51,7 @@ from frontdesk.tools.calls import CallResult
 from frontdesk.tools.catalogue_store import ToolFilter
 from frontdesk.tools.finder import SearchTools, ToolSearchResults
 from frontdesk.tools.model import ID_SEPARATOR, CatalogueTool, ReviewStatus
+from frontdesk.tools.responses import FoundTool
 from frontdesk.tools.servers import ServerState
 from frontdesk.tools.service import (
     MeasuredQuery,

@@ -4,19 +4,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from fastapi.routing import iter_route_contexts
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import BaseRoute, Mount
+from starlette.routing import BaseRoute, Mount, Route
 
 from frontdesk.agents.letta.handed_store import HANDED_TOOLS_PATH
-from frontdesk.app import App, McpPath
+from frontdesk.app import App
 from frontdesk.identity import rights
 from frontdesk.interfaces.http.context import ASGIApp, Receive, Scope, Send
 from frontdesk.interfaces.http.middleware import AuthMiddleware, MemoryPaths, PageAccess
 from frontdesk.interfaces.mcp.handed_tools import build_handed_tools_server
 from frontdesk.interfaces.mcp.http import McpEndpoint
+from frontdesk.interfaces.mcp.login_tools import with_login_tools
 from frontdesk.interfaces.mcp.server import (
     bearer_challenge,
     build_server,
@@ -29,7 +29,6 @@ from frontdesk.interfaces.mcp.server import (
     url_path,
 )
 from frontdesk.interfaces.mcp.sse import sse_routes
-from frontdesk.interfaces.mcp.tool_spec import ToolSpec
 from frontdesk.interfaces.oauth import OPEN_PATHS, oauth_routes
 from frontdesk.interfaces.rest.api import (
     API_PREFIX,
@@ -37,13 +36,14 @@ from frontdesk.interfaces.rest.api import (
     METRICS_PATH,
     answer_http_exception,
     mount_api,
-    operation_routes,
     scopes_of_route,
+    status_routes,
 )
 from frontdesk.interfaces.web.model import is_page, is_public
 from frontdesk.interfaces.web.rendering import SECURITY_HEADERS
 from frontdesk.interfaces.web.routes import page_error_handler, web_routes
 from frontdesk.interfaces.web.sessions import redirect_to_sign_in, signed_in_credential
+from frontdesk.operations import BoundOperation, McpPath
 from frontdesk.settings import Settings
 
 MEMORY_PATH = url_path(McpPath.MEMORY)
@@ -62,9 +62,10 @@ SCOPES_BY_PATH: Mapping[str, Sequence[str]] = {
 }
 
 
-def build_application(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGIApp:
-    """The HTTP application with all interfaces."""
-    found = tools_by_path() if specs is None else tools_by_path(specs)
+def build_application(app: App, operations: Sequence[BoundOperation] | None = None) -> ASGIApp:
+    """The HTTP application with all interfaces. Without `operations` it offers every operation of the app."""
+    offering = with_login_tools(app, app.operations()) if operations is None else operations
+    found = tools_by_path(offering)
     offered = {path: offer_tools(app, of_path, path) for path, of_path in found.items()}
     servers = {path: build_server(of_path, path) for path, of_path in offered.items()}
     endpoints = {
@@ -76,16 +77,20 @@ def build_application(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGI
     if app.settings.letta_base_url is not None:
         # Only the Letta server uses it, so it is not listed in the metadata documents.
         endpoints[HANDED_TOOLS_PATH] = McpEndpoint(build_handed_tools_server(app))
-    return assemble_application(app, endpoints, list(found), sse_routes(servers["/mcp"]))
+    return assemble_application(app, endpoints, list(found), offering, sse_routes(servers["/mcp"]))
 
 
 def assemble_application(
-    app: App, endpoints: Mapping[str, ASGIApp], paths: list[str], more: Iterable[BaseRoute] = ()
+    app: App,
+    endpoints: Mapping[str, ASGIApp],
+    paths: list[str],
+    operations: Sequence[BoundOperation] = (),
+    more: Iterable[BaseRoute] = (),
 ) -> ASGIApp:
     """Combine the given endpoints with the routes that every installation has, behind the authentication middleware."""
     documents = [*card_routes(app, paths), *metadata_routes(app, paths)]
-    api = mount_api(app)
-    routes = [*more, *operation_routes(app), *oauth_routes(app), api, *documents, *web_routes(app)]
+    api = mount_api(app, operations)
+    routes = [*more, *status_routes(app), *oauth_routes(app), api, *documents, *web_routes(app)]
     addresses = frozenset({*endpoints, *_fixed_paths(routes)})
     known = frozenset(path[1:].split("/")[0] for path in addresses)
     starlette = Starlette(
@@ -109,12 +114,12 @@ def assemble_application(
 
 def _fixed_paths(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[str]:
     """The paths without parameters."""
-    for route in iter_route_contexts(routes):
-        path = prefix + (route.path or "")
-        if "{" not in path:
-            yield path
-        if isinstance(route.original_route, Mount):
-            yield from _fixed_paths(route.original_route.routes, path)
+    for route in routes:
+        if isinstance(route, Mount):
+            yield prefix + route.path
+            yield from _fixed_paths(route.routes, prefix + route.path)
+        elif isinstance(route, Route) and "{" not in route.path:
+            yield prefix + route.path
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Defines the context of a tool call, and collects the facts in it that identify the caller."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,28 +10,25 @@ from starlette.requests import Request
 
 from frontdesk.identity.model import Signals
 from frontdesk.interfaces.http.context import RequestContext, ensure_request_id, request_context
+from frontdesk.operations import ReportProgress
 
 SdkContext = ServerRequestContext[Any, Request]
 
 MAX_NAME_CHARACTERS = 200
 MAX_CAPABILITIES = 50
-# (done so far, total, message)
-ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
     """One `tools/call`: the HTTP request that it came with, the client's protocol revision, and all its parameters.
 
-    `progress` is None if the client did not ask for it. `ignored_agent_id` says what was wrong with an agent id that
-    the tool does not need.
+    `progress` is None if the client did not ask for it.
     """
 
     request_context: RequestContext
     version: str
     params: Mapping[str, Any]
     progress: ReportProgress | None = None
-    ignored_agent_id: str | None = None
 
     @property
     def metadata(self) -> Mapping[str, object]:

@@ -18,7 +18,7 @@ from frontdesk.errors import (
 )
 from frontdesk.interfaces.http.context import RequestContext
 from frontdesk.interfaces.http.errors import retry_after_header, retry_seconds
-from frontdesk.interfaces.mcp.tool_spec import ErrorFormat
+from frontdesk.operations import ErrorFormat
 
 # MCP leaves -32000 to -32019 to implementations.
 UNAUTHENTICATED = -32010

@@ -11,14 +11,13 @@ from mcp.shared.exceptions import MCPError
 from frontdesk import __version__
 from frontdesk.agents.letta.handed_store import HANDED_TOOLS_PATH, HandedTool
 from frontdesk.app import App
-from frontdesk.identity.model import Caller
-from frontdesk.interfaces.mcp.catalogue_tools import relay_result
-from frontdesk.interfaces.mcp.context import CallContext, SdkContext, call_context
+from frontdesk.interfaces.mcp.context import SdkContext, call_context
 from frontdesk.interfaces.mcp.server import bearer_challenge
-from frontdesk.interfaces.mcp.tool_handler import wrap_tool_call
-from frontdesk.interfaces.mcp.tool_spec import IGNORED_ARGUMENTS, McpToolResult
+from frontdesk.interfaces.mcp.tools import IGNORED_ARGUMENTS, McpCall, wrap_tool_call
+from frontdesk.operations import Answer
 from frontdesk.text import closest_name
 from frontdesk.tools.model import tool_id
+from frontdesk.tools.operations import call_answer
 
 
 def build_handed_tools_server(app: App) -> Server[Any]:
@@ -37,13 +36,13 @@ def build_handed_tools_server(app: App) -> Server[Any]:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}{near}")
         arguments = _own_arguments(handed, params.arguments or {})
 
-        async def work(caller: Caller, call: CallContext, _arguments: Mapping[str, Any]) -> McpToolResult:
-            app.identity.require_agent(caller)
+        async def work(call: McpCall, _arguments: Mapping[str, Any]) -> Answer:
+            app.identity.require_agent(call.caller)
             # Look it up by its id, since a name could later mean another tool.
             meant = tool_id(handed.server, handed.remote_name)
-            token = call.request_context.token
-            result = await app.tools.dispatcher.call(caller, meant, arguments, token=token, progress=call.progress)
-            return relay_result(result, call.version)
+            return call_answer(
+                await app.tools.dispatcher.call(call.caller, meant, arguments, token=call.token, progress=call.progress)
+            )
 
         # The arguments are the tool's own: an agent_id among them does not name the caller.
         return await wrap_tool_call(app, "held_tool", challenge, work)(call_context(ctx), {})

@@ -54,7 +54,7 @@ from starlette.responses import Response
 from frontdesk.identity.mcp_sessions import McpSessionTokens
 from frontdesk.interfaces.http.context import SESSION_HEADER, Receive, RequestContext, Scope, Send, request_context
 from frontdesk.interfaces.mcp.context import CallContext
-from frontdesk.interfaces.mcp.tool_handler import ToolHandler
+from frontdesk.interfaces.mcp.tools import ToolHandler
 
 MAX_BODY = 4 * 1024 * 1024
 

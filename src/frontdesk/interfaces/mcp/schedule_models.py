@@ -7,7 +7,7 @@ from typing import Any, cast
 from pydantic import ConfigDict, Field
 from pydantic_core import to_json
 
-from frontdesk.interfaces.coercion import coerce_flag
+from frontdesk.coercion import coerce_flag
 from frontdesk.interfaces.mcp.tool_spec import McpToolInput, McpToolResult, loose_field
 from frontdesk.interfaces.responses import (
     PreviewResponse,

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, cast
 
 from frontdesk.app import App, McpPath
+from frontdesk.coercion import coerce_flag
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.identity.inbound import agent_id_in_metadata
 from frontdesk.identity.model import AgentIdSource, Caller
-from frontdesk.interfaces.coercion import coerce_flag
 from frontdesk.interfaces.mcp.context import CallContext
 from frontdesk.interfaces.mcp.schedule_models import (
     DEFAULT_RUNS,

@@ -1,7 +1,6 @@
 """Builds the MCP server of each path, its tool list, and the documents that describe it to clients."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import mcp_types as types
@@ -15,81 +14,21 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from frontdesk import __version__
-from frontdesk.app import App, McpPath, base_url
+from frontdesk.app import App, base_url
 from frontdesk.identity import rights
-from frontdesk.identity.model import Caller
 from frontdesk.interfaces.http.context import RequestContext
-from frontdesk.interfaces.mcp.catalogue_tools import CATALOGUE_TOOLS
 from frontdesk.interfaces.mcp.context import SdkContext, call_context
-from frontdesk.interfaces.mcp.memory_tools import MEMORY_TOOLS
-from frontdesk.interfaces.mcp.schedule_tools import SCHEDULE_TOOLS
-from frontdesk.interfaces.mcp.tool_handler import ToolHandler, make_tool_handler
-from frontdesk.interfaces.mcp.tool_spec import McpToolOutput, NoArguments, OfferedTool, ToolSpec
-from frontdesk.text import closest_name
-
-
-class HealthOutput(McpToolOutput):
-    """The state of this installation and its settings."""
-
-    status: str
-    letta_base_url: str
-    db: str
-    auth_set: bool
-
-
-class WhoamiOutput(McpToolOutput):
-    """The caller as Frontdesk sees it."""
-
-    agent_id: str | None
-    user_id: str | None
-    source: str
-    verified: bool
-    scopes: list[str] | None
-    name: str | None
-    capabilities: list[str]
-    request_id: str
-
-
-async def report_health(app: App, caller: Caller, _arguments: NoArguments) -> HealthOutput:
-    return HealthOutput.model_validate(await app.health(caller))
-
-
-async def report_caller(app: App, caller: Caller, _arguments: NoArguments) -> WhoamiOutput:
-    known = app.identity.whoami(caller)
-    return WhoamiOutput(
-        agent_id=known.agent_id,
-        user_id=known.user_id,
-        source=known.source,
-        verified=known.verified,
-        scopes=None if known.scopes is None else sorted(known.scopes),
-        name=known.name,
-        capabilities=list(known.capabilities),
-        request_id=known.request_id,
-    )
-
-
-CORE_TOOLS: tuple[ToolSpec, ...] = (
-    ToolSpec(
-        name="health",
-        title="Health",
-        description="Whether Frontdesk can serve, and which agent server and database it is set to.",
-        arguments=NoArguments,
-        answer=HealthOutput,
-        run=report_health,
-        for_agent=False,
-        accepts_any_agent_id=True,
-    ),
-    ToolSpec(
-        name="whoami",
-        title="Who am I",
-        description=(
-            "Who Frontdesk takes you for: agent, person, where the agent id came from, and whether it is proven."
-        ),
-        arguments=NoArguments,
-        answer=WhoamiOutput,
-        run=report_caller,
-    ),
+from frontdesk.interfaces.mcp.tools import (
+    OfferedTool,
+    ToolHandler,
+    described,
+    make_tool_handler,
+    mcp_tool,
+    tool_definition,
+    tool_name,
 )
+from frontdesk.operations import BoundOperation, McpPath, Operation
+from frontdesk.text import closest_name
 
 GetRequestContext = Callable[[], Awaitable[RequestContext]]
 
@@ -104,9 +43,6 @@ MEMORY_INSTRUCTIONS = (
     "Look before you make something that may be there already; ids are in the answers; days and times are on the "
     "person's own clock."
 )
-# The tools at /mcp. Every other tool is only at its own path.
-MAIN_TOOLS: tuple[ToolSpec, ...] = (*CORE_TOOLS, *CATALOGUE_TOOLS, *SCHEDULE_TOOLS)
-ALL_TOOLS: tuple[ToolSpec, ...] = (*MAIN_TOOLS, *MEMORY_TOOLS)
 # Paths with many tools for one person's records, which would hide all other tools.
 SEPARATE_PATHS = frozenset({McpPath.MEMORY})
 # The scopes that the tools of each path need.
@@ -120,13 +56,18 @@ SCOPES_BY_PATH: Mapping[McpPath, tuple[str, ...]] = {
 LIST_TTL_MS = 60_000
 
 
-def tools_by_path(specs: Iterable[ToolSpec] = ALL_TOOLS) -> Mapping[str, tuple[ToolSpec, ...]]:
+def main_tools(operations: Iterable[Operation]) -> Sequence[Operation]:
+    """The operations whose tools are at /mcp. Every other tool is only at its own path."""
+    return [one for one in operations if one.mcp is not None and one.mcp.path not in SEPARATE_PATHS]
+
+
+def tools_by_path(operations: Iterable[BoundOperation]) -> Mapping[str, Sequence[BoundOperation]]:
     """The tools of each path: at /mcp all that are not separate, and at each other path its own with the core tools."""
-    every = tuple(specs)
-    found = {url_path(McpPath.CORE): tuple(spec for spec in every if spec.mcp_path not in SEPARATE_PATHS)}
+    tools = [(bound.operation.mcp.path, bound) for bound in operations if bound.operation.mcp is not None]
+    found = {url_path(McpPath.CORE): [bound for path, bound in tools if path not in SEPARATE_PATHS]}
     for mcp_path in McpPath:
-        if mcp_path is not McpPath.CORE and any(spec.mcp_path is mcp_path for spec in every):
-            found[url_path(mcp_path)] = tuple(spec for spec in every if spec.mcp_path in (mcp_path, McpPath.CORE))
+        if mcp_path is not McpPath.CORE and any(path is mcp_path for path, _ in tools):
+            found[url_path(mcp_path)] = [bound for path, bound in tools if path in (mcp_path, McpPath.CORE)]
     return found
 
 
@@ -147,32 +88,37 @@ def scopes_at_path(path: str) -> tuple[str, ...]:
 
 
 def offer_tools(
-    app: App, specs: Iterable[ToolSpec], path: str, arrive: GetRequestContext | None = None
+    app: App, operations: Iterable[BoundOperation], path: str, arrive: GetRequestContext | None = None
 ) -> dict[str, OfferedTool]:
     """The tools of a path, ready to be called, in a fixed order. `arrive` makes the request context on stdio."""
     challenge = bearer_challenge(app, path)
     hides = path == url_path(McpPath.MEMORY) and not app.settings.list_all_memory_tools
     return {
-        spec.name: _offer_tool(app, spec, challenge, arrive, listed=not (hides and _is_outside_contract(spec)))
-        for spec in specs
+        tool_name(bound.operation): _offer_tool(
+            app, bound, challenge, arrive, listed=not (hides and _is_outside_contract(bound.operation))
+        )
+        for bound in operations
     }
 
 
-def _is_outside_contract(spec: ToolSpec) -> bool:
+def _is_outside_contract(operation: Operation) -> bool:
     """Whether a tool at the memory path is not one of zmemory's: zmemory's clients pass on every listed tool."""
-    return spec.outside_contract or spec.mcp_path is McpPath.CORE
+    tool = mcp_tool(operation)
+    return tool.outside_contract or tool.path is McpPath.CORE
 
 
 def _offer_tool(
-    app: App, spec: ToolSpec, challenge: str, arrive: GetRequestContext | None, *, listed: bool
+    app: App, bound: BoundOperation, challenge: str, arrive: GetRequestContext | None, *, listed: bool
 ) -> OfferedTool:
-    describe = None if isinstance(spec.description, str) else partial(spec.description, app)
-    handle = make_tool_handler(spec, app, challenge)
+    description = described(bound)
+    describe = None if isinstance(description, str) else description
+    handle = make_tool_handler(bound, app, challenge)
 
     async def call(ctx: SdkContext, arguments: Mapping[str, Any]) -> HandlerResult:
         return await handle(call_context(ctx, None if arrive is None else await arrive()), arguments)
 
-    return OfferedTool(spec.definition(app), call, describe, handle, listed)
+    text = description if isinstance(description, str) else description()
+    return OfferedTool(tool_definition(bound.operation, text), call, describe, handle, listed)
 
 
 def fast_handlers(offered: Mapping[str, OfferedTool]) -> Mapping[str, ToolHandler]:

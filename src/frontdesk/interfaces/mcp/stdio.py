@@ -11,14 +11,16 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 from pydantic import SecretStr
 
-from frontdesk.app import App, McpPath, running
+from frontdesk.app import App, running
 from frontdesk.errors import ConfigurationError, Unauthenticated, Unavailable
 from frontdesk.identity.service import Identity
 from frontdesk.interfaces import logs
 from frontdesk.interfaces.app_runner import run_with_app
 from frontdesk.interfaces.http.context import SESSION_HEADER, RequestContext, ensure_request_id
 from frontdesk.interfaces.http.middleware import use_credential
+from frontdesk.interfaces.mcp.login_tools import with_login_tools
 from frontdesk.interfaces.mcp.server import build_server, offer_tools, tools_by_path, url_path
+from frontdesk.operations import McpPath
 from frontdesk.settings import Settings
 
 
@@ -88,7 +90,8 @@ SendMessage = Callable[[SessionMessage], Awaitable[None]]
 async def serve_stdio(app: App, starter: StdioClient, mcp_path: McpPath = McpPath.CORE) -> None:
     """Serve an endpoint until standard input closes; standard output carries only the protocol."""
     path = url_path(mcp_path)
-    server = build_server(offer_tools(app, tools_by_path()[path], path, starter.request_context), path)
+    operations = tools_by_path(with_login_tools(app, app.operations()))[path]
+    server = build_server(offer_tools(app, operations, path, starter.request_context), path)
     unanswered = OpenRequests()
     to_server, server_reads = anyio.create_memory_object_stream[Incoming]()
     server_writes, from_server = anyio.create_memory_object_stream[SessionMessage]()

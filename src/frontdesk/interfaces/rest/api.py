@@ -1,19 +1,15 @@
-"""Mounts the HTTP API under /api with FastAPI, and adds the routes of health and metrics."""
+"""Mounts the HTTP API under /api, and adds the routes of health and metrics."""
 
-from collections.abc import Iterator
-from typing import cast
+from collections.abc import Sequence
 
 import anyio
-from fastapi import FastAPI, Security
-from fastapi import Request as fastapi_Request
-from fastapi.dependencies.models import Dependant
-from fastapi.routing import APIRoute, iter_route_contexts
 from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route, compile_path
+from starlette.routing import Mount, Route
 
 from frontdesk import __version__
 from frontdesk.app import App
@@ -22,14 +18,12 @@ from frontdesk.identity.inbound import resolve_caller, trace_refusal
 from frontdesk.identity.model import Caller, Signals
 from frontdesk.identity.rights import METRICS_READ, require_local_or_granted
 from frontdesk.interfaces.http.context import ASGIApp, Message, Receive, Scope, Send, request_context
-from frontdesk.interfaces.rest.chat import add_chat_routes
-from frontdesk.interfaces.rest.errors import error_response, problem_response
-from frontdesk.interfaces.rest.keys import add_key_routes
-from frontdesk.interfaces.rest.memory.routes import add_memory_routes
-from frontdesk.interfaces.rest.routing import CREDENTIAL_SCHEME, recorded_route
-from frontdesk.interfaces.rest.schedules import add_schedule_routes
-from frontdesk.interfaces.rest.tools import add_tool_routes
+from frontdesk.interfaces.rest.chat_stream import STREAM_OPERATION
+from frontdesk.interfaces.rest.errors import BodyRefused, error_response, problem_response
+from frontdesk.interfaces.rest.openapi import openapi_document
+from frontdesk.interfaces.rest.routing import OperationEndpoint, operation_routes
 from frontdesk.journal.service import CallRecord
+from frontdesk.operations import BoundOperation
 
 HEALTH_PATH = "/api/health"
 # Clients of zmemory append /health to their configured address, which may be that of the server or of its memory.
@@ -37,7 +31,7 @@ HEALTH_PATHS = (HEALTH_PATH, "/health", "/mcp/memory/health")
 METRICS_PATH = "/metrics"
 
 
-def operation_routes(app: App) -> list[Route]:
+def status_routes(app: App) -> list[Route]:
     """The routes of health and metrics. Health is open and reveals little; metrics need a grant."""
 
     async def health(_request: Request) -> JSONResponse:
@@ -67,45 +61,41 @@ def operation_routes(app: App) -> list[Route]:
 
 
 API_PREFIX = "/api"
+OPENAPI_PATH = "/openapi.json"
 MAX_BODY = 4 * 1024 * 1024
 READ_SECONDS = 30
 
 
-def mount_api(app: App) -> Mount:
+def mount_api(app: App, operations: Sequence[BoundOperation]) -> Mount:
     """Mount everything under /api that no other route answers."""
-    api = FastAPI(
-        title="Frontdesk",
-        version=__version__,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        dependencies=[Security(CREDENTIAL_SCHEME)],
+    offered = [*operations, app.bind(STREAM_OPERATION, app.chat)]
+    description: dict[str, object] = {}
+
+    async def describe(_request: Request) -> JSONResponse:
+        # It takes a while, and few clients ask for it.
+        if not description:
+            description.update(openapi_document((bound.operation for bound in offered), API_PREFIX))
+        return JSONResponse(description)
+
+    api = Starlette(
+        routes=[*operation_routes(app, offered, API_PREFIX), Route(OPENAPI_PATH, describe, methods=["GET"])],
         exception_handlers={HTTPException: answer_http_exception},
-        generate_unique_id_function=lambda route: route.name,
     )
-    api.router.route_class = recorded_route(app, API_PREFIX)
-    add_chat_routes(api, app.chat)
-    add_tool_routes(api, app, API_PREFIX)
-    add_schedule_routes(api, app, API_PREFIX)
-    add_key_routes(api, app, API_PREFIX)
-    add_memory_routes(api, app, API_PREFIX)
+    api.router.redirect_slashes = False
     return Mount(API_PREFIX, api, middleware=[Middleware(limit_bodies)])
 
 
 def scopes_of_route(mount: Mount, path: str) -> list[str]:
-    """The scopes that the routes at an address of the API declare, for all methods together."""
+    """The scopes that the operations at an address of the API need, for all methods together."""
     inner = path.removeprefix(mount.path)
-    routes = [context.original_route for context in iter_route_contexts(mount.routes)]
     # The more exact route stands first; a route with a parameter in that place has another address.
-    found = [route for route in routes if isinstance(route, APIRoute) and route.path_regex.match(inner)]
-    here = [route for route in found if route.path == found[0].path]
-    return sorted({scope for route in here for scope in _dependant_scopes(route.dependant)})
+    found = [route for route in _routes(mount) if route.path_regex.match(inner)]
+    here = [route.endpoint for route in found if route.path == found[0].path]
+    return sorted({scope for one in here if isinstance(one, OperationEndpoint) for scope in one.operation.scopes})
 
 
-def _dependant_scopes(dependant: Dependant) -> Iterator[str]:
-    yield from dependant.own_oauth_scopes or ()
-    for inner in dependant.dependencies:
-        yield from _dependant_scopes(inner)
+def _routes(mount: Mount) -> list[Route]:
+    return [route for route in mount.routes or () if isinstance(route, Route)]
 
 
 def limit_bodies(inner: ASGIApp) -> ASGIApp:
@@ -123,26 +113,27 @@ def limit_bodies(inner: ASGIApp) -> ASGIApp:
                 message = await receive()
                 size += len(message.get("body", b""))
                 if size > MAX_BODY:
-                    raise HTTPException(413, "The body is too large; 4 MiB is the limit")
+                    raise BodyRefused(413, "The body is too large; 4 MiB is the limit")
                 complete = not message.get("more_body", False)
                 return message
-            raise HTTPException(408, f"The body did not arrive within {READ_SECONDS} s")
+            raise BodyRefused(408, f"The body did not arrive within {READ_SECONDS} s")
 
         await inner(scope, bounded_receive, send)
 
     return outer
 
 
-async def answer_http_exception(request: fastapi_Request, error: Exception) -> Response:
-    """Answer errors that Starlette and FastAPI raise themselves: unknown paths and methods."""
-    refused = cast("HTTPException", error)
-    headers = {"allow": _allowed_methods(request)} if refused.status_code == 405 else refused.headers
-    return problem_response(refused.status_code, refused.detail, headers)
+async def answer_http_exception(request: Request, error: Exception) -> Response:
+    """Answer errors that Starlette raises itself: unknown paths and methods."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for nothing else
+    headers = {"allow": _allowed_methods(request)} if error.status_code == 405 else error.headers
+    return problem_response(error.status_code, error.detail, headers)
 
 
-def _allowed_methods(request: fastapi_Request) -> str:
-    """Every method of an address; the frameworks name only the methods of its first route."""
+def _allowed_methods(request: Request) -> str:
+    """Every method of an address; Starlette names only the methods of its first route."""
     path = request.scope["path"].removeprefix(request.scope["root_path"])
-    routes = [*iter_route_contexts(request.app.routes)]
-    first = next(route.path for route in routes if compile_path(route.path or "")[0].match(path))
-    return ", ".join(sorted({method for route in routes if route.path == first for method in route.methods or ()}))
+    routes = [route for route in request.app.routes if isinstance(route, Route) and route.path_regex.match(path)]
+    return ", ".join(
+        sorted({method for route in routes if route.path == routes[0].path for method in route.methods or ()})
+    )

@@ -1,21 +1,18 @@
 """Maps errors to the bodies of the HTTP API, and describes them for OpenAPI."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_jsonable_python
 from starlette.responses import JSONResponse
 
-from frontdesk.errors import FrontdeskError, MissingScope, PendingApproval
+from frontdesk.errors import FrontdeskError, Invalid, InvalidArguments, MissingScope, PendingApproval
 from frontdesk.interfaces.http.errors import HTTP_ERROR_RULES, retry_after_header
-from frontdesk.memory.model import TimeEntry
 from frontdesk.memory.time_tracking import TimerRunning
 
 NOT_AN_OBJECT = "must be a JSON object, sent as application/json"
-# The names that clients know for the place of an invalid value.
-PLACE_NAMES = {"body": "body", "query": "query", "path": "params", "header": "headers"}
 
 
 def error_response(error: FrontdeskError) -> JSONResponse:
@@ -31,6 +28,8 @@ def error_response(error: FrontdeskError) -> JSONResponse:
             headers["www-authenticate"] = f'Bearer error="insufficient_scope", scope="{scope}"'
         case PendingApproval(call_ids=call_ids):
             body["pending"] = list(call_ids)
+        case BodyRefused(status=status):
+            return JSONResponse(body, status, headers)
         case TimerRunning(running=running):
             body["running"] = to_jsonable_python(running)
         case _:
@@ -43,21 +42,42 @@ def problem_response(status: int, message: str, headers: Mapping[str, str] | Non
     return JSONResponse({"error": message}, status, headers)
 
 
-def validation_response(error: RequestValidationError) -> JSONResponse:
+@dataclass(frozen=True, slots=True)
+class RequestProblem:
+    """One thing that is wrong with a request: the part it is in, the place within it, and what is wrong."""
+
+    part: str
+    place: Sequence[int | str]
+    message: str
+
+
+class InvalidRequest(InvalidArguments):
+    """A request that does not match its schema. Without problems, the message says all."""
+
+    def __init__(self, problems: Sequence[RequestProblem], message: str = "Validation failed") -> None:
+        super().__init__(message)
+        self.problems = problems
+
+
+class BodyRefused(Invalid):
+    """A body that is too large, or comes too slowly."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def invalid_response(error: InvalidRequest) -> JSONResponse:
     """The response to a request that does not match its schema; it repeats nothing of the request."""
-    problems: Sequence[Any] = error.errors()
-    if any(one["type"] == "json_invalid" for one in problems):
-        return problem_response(400, "The body is not valid JSON")
+    if not error.problems:
+        return problem_response(400, str(error))
     found: dict[str, list[str]] = {}
-    for one in problems:
-        place, *path = [str(part) for part in one["loc"]]
-        told = f"{'.'.join(path)}: {one['msg'].removeprefix('Value error, ')}" if path else NOT_AN_OBJECT
-        found.setdefault(PLACE_NAMES.get(place, place), []).append(told)
+    for one in error.problems:
+        place = ".".join(map(str, one.place))
+        text = f"{place}: {one.message.removeprefix('Value error, ')}" if place else NOT_AN_OBJECT
+        found.setdefault(one.part, []).append(text)
     details = [{"field": field, "errors": errors} for field, errors in found.items()]
-    return JSONResponse({"error": "Validation failed", "details": details}, 400)
-
-
-ResponseDocs = dict[int | str, dict[str, Any]]
+    return JSONResponse({"error": str(error), "details": details}, 400)
 
 
 class Problem(BaseModel):
@@ -89,23 +109,16 @@ ERROR_EXAMPLES: Mapping[int, tuple[str, Mapping[str, Any]]] = {
 }
 
 
-class TimerProblem(Problem):
-    """Another timer is running."""
-
-    running: TimeEntry | None = Field(None, description="The entry of the timer that runs.")
-
-
 def _error_doc(status: int) -> dict[str, Any]:
-    """Documents an error by reference to the schema: a model at each status of each route takes seconds to set up."""
     says, example = ERROR_EXAMPLES[status]
     return {"description": says, "content": {"application/json": {"schema": PROBLEM_REFERENCE, "example": example}}}
 
 
-# For every route.
-ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
+def _error_range_doc(says: str) -> dict[str, Any]:
+    return {"description": says, "content": {"application/json": {"schema": PROBLEM_REFERENCE}}}
 
-# For every route of the capability.
-MEMORY_ERROR_RESPONSES: ResponseDocs = {**ERROR_RESPONSES, **{status: _error_doc(status) for status in ERROR_EXAMPLES}}
-TIMER_ERROR_RESPONSES: ResponseDocs = {
-    409: {"model": TimerProblem, "description": "Another timer runs: `running` says which."}
-}
+
+# For every route.
+ERROR_RESPONSES = {"4XX": _error_range_doc("Client Error"), "5XX": _error_range_doc("Server Error")}
+# For routes whose description has every error.
+DETAILED_ERROR_RESPONSES = {str(status): _error_doc(status) for status in ERROR_EXAMPLES}

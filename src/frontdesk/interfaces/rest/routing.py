@@ -1,126 +1,292 @@
-"""Wraps every route of the HTTP API: identify the caller, apply rate limits, run, journal, map errors."""
+"""Serves operations as routes of the HTTP API: read the request, run, and send the answer or the error."""
 
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import replace
-from typing import Annotated, Any, cast
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Union, cast, get_args, get_origin
 
 import structlog
-from fastapi import Depends, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
-from fastapi.security import HTTPBearer
-from pydantic import SecretStr
-from starlette.exceptions import HTTPException
+from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
+from pydantic_core import to_json
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
 from starlette.responses import Response
-from typing_extensions import override
+from starlette.routing import Route
 
 from frontdesk.app import App
-from frontdesk.errors import Denied, FrontdeskError
+from frontdesk.errors import FrontdeskError
 from frontdesk.identity.model import Caller, Credential, Signals
-from frontdesk.interfaces.http.context import request_context
-from frontdesk.interfaces.rest.errors import error_response, problem_response, validation_response
-from frontdesk.journal.model import Outcome
-from frontdesk.journal.service import CallRecord
-
-CALLER_KEY = "frontdesk.caller"
-# Only for the OpenAPI description: the middleware has checked the credential before.
-CREDENTIAL_SCHEME = HTTPBearer(
-    auto_error=False, description="An API key (fd_… or zm_…), or a token of a configured issuer."
+from frontdesk.interfaces.calls import run_call
+from frontdesk.interfaces.http.context import Receive, RequestContext, Scope, Send, request_context
+from frontdesk.interfaces.rest.errors import (
+    InvalidRequest,
+    RequestProblem,
+    error_response,
+    invalid_response,
+    problem_response,
 )
+from frontdesk.operations import (
+    Answer,
+    BoundOperation,
+    Call,
+    EmptyQuery,
+    IdentifyBy,
+    Operation,
+    RestAnswer,
+    RestInput,
+    RestRoute,
+)
+
 LOCAL_USER = "local"
+# Methods whose requests have no body, so that all fields of a request come in the path and the query.
+BODILESS = frozenset({"GET", "DELETE"})
+LIST_TYPES = (list, tuple, set, frozenset, Sequence, Collection)
+NO_BODY = object()
 
 log = structlog.get_logger("frontdesk.rest")
 
 
-def recorded_route(
-    app: App, prefix: str, identify: Callable[[App, Request], Awaitable[Caller]] | None = None
-) -> type[APIRoute]:
-    """A route class that identifies callers and journals calls; `prefix` is where the routes are mounted."""
-    who = identify or identify_person
-
-    class Recorded(APIRoute):
-        @override
-        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-            inner = super().get_route_handler()
-            path = prefix + self.path_format
-
-            async def handle(request: Request) -> Response:
-                context = request_context(request.scope)
-                record = CallRecord(app.journal, "rest", f"{request.method} {path}", Caller(context.request_id))
-                record.signals = Signals(
-                    context.request_id, context.headers.get("x-agent-id"), credential=context.credential
-                )
-                try:
-                    record.caller = request.scope[CALLER_KEY] = await who(app, request)
-                    answer = await inner(request)
-                    record.outcome = Outcome.OK
-                except FrontdeskError as error:
-                    record.fail(error)
-                    answer = error_response(error)
-                except RequestValidationError as error:
-                    record.outcome, record.reason = Outcome.REFUSED, "InvalidArguments"
-                    answer = validation_response(error)
-                except HTTPException as error:
-                    record.outcome, record.reason = Outcome.REFUSED, f"HTTP {error.status_code}"
-                    answer = problem_response(error.status_code, error.detail, error.headers)
-                except Exception as error:
-                    record.fail(error)
-                    log.exception("call_failed", action=record.action, request_id=context.request_id)
-                    answer = problem_response(500, "Internal server error")
-                finally:
-                    record.write()
-                return answer
-
-            return handle
-
-    return Recorded
+def rest_route(operation: Operation) -> RestRoute:
+    """How the HTTP API offers an operation that it does offer."""
+    assert operation.rest is not None, operation.name  # noqa: S101 - the table is filtered by it
+    return operation.rest
 
 
-async def identify_person(app: App, request: Request) -> Caller:
+@dataclass(frozen=True, eq=False)
+class RouteModels:
+    """The models of a route: its query, its body, and the type of its answer. Computed when they are first needed."""
+
+    operation: Operation
+
+    @property
+    def route(self) -> RestRoute:
+        return rest_route(self.operation)
+
+    @cached_property
+    def path_names(self) -> frozenset[str]:
+        return frozenset(part[1:-1].split(":")[0] for part in self.route.path.split("/") if part.startswith("{"))
+
+    @cached_property
+    def query(self) -> type[BaseModel]:
+        """The parameters of the query. A route without a contract of its own takes them from the request."""
+        if self.route.run is not None or self.route.method not in BODILESS:
+            return self.route.query
+        # Parameters that no route knows were always ignored.
+        return _without_fields(self.operation.request, self.path_names, extra="ignore")
+
+    @cached_property
+    def body(self) -> type[BaseModel] | None:
+        if self.route.run is not None or self.route.body is not None or self.route.method in BODILESS:
+            return self.route.body
+        rest = _without_fields(self.operation.request, self.path_names)
+        return rest if rest.model_fields else None
+
+    @cached_property
+    def list_parameters(self) -> Mapping[str, bool]:
+        """The parameters of the query by their names, and whether each may be repeated."""
+        return {one.alias or name: _takes_list(one.annotation) for name, one in self.query.model_fields.items()}
+
+    @cached_property
+    def answer(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.route.response)
+
+
+def _without_fields(model: type[BaseModel], names: Collection[str], **config: Any) -> type[BaseModel]:  # noqa: ANN401 - pydantic's
+    """The model without the fields that come in the path."""
+    if not names and not config:
+        return model
+    kept: dict[str, Any] = {
+        name: (one.annotation, one) for name, one in model.model_fields.items() if name not in names
+    }
+    return create_model(model.__name__, __config__={**model.model_config, **config}, __doc__=model.__doc__, **kept)
+
+
+def _takes_list(annotation: object) -> bool:
+    origin = get_origin(annotation)
+    if origin in LIST_TYPES:
+        return True
+    if origin is Union or type(annotation).__name__ == "UnionType":
+        return any(_takes_list(one) for one in get_args(annotation))
+    # `Annotated[list[str], …]` inside a union keeps its metadata.
+    return hasattr(annotation, "__metadata__") and _takes_list(get_args(annotation)[0])
+
+
+class MethodRoute(Route):
+    """A route for exactly one method: Starlette would add HEAD to GET."""
+
+    def __init__(self, path: str, endpoint: "OperationEndpoint") -> None:
+        super().__init__(path, endpoint, methods=[endpoint.route.method], name=endpoint.operation.name)
+        self.methods = {endpoint.route.method}
+
+
+def operation_routes(app: App, operations: Sequence[BoundOperation], prefix: str) -> list[Route]:
+    """The routes of all operations that the HTTP API offers, in their order; `prefix` is where they are mounted."""
+    routes: list[Route] = []
+    for bound in operations:
+        if bound.operation.rest is None:
+            continue
+        endpoint = OperationEndpoint(app, bound, prefix)
+        routes.append(MethodRoute(endpoint.route.path, endpoint))
+        if endpoint.route.slash_too:
+            routes.append(MethodRoute(f"{endpoint.route.path}/", endpoint))
+    return routes
+
+
+@dataclass(eq=False)
+class OperationEndpoint:
+    """The ASGI application behind one route."""
+
+    app: App
+    bound: BoundOperation
+    prefix: str
+    models: RouteModels = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.models = RouteModels(self.bound.operation)
+
+    @property
+    def operation(self) -> Operation:
+        return self.bound.operation
+
+    @property
+    def route(self) -> RestRoute:
+        return rest_route(self.bound.operation)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._answer(Request(scope, receive))
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        context = request_context(request.scope)
+        action = f"{self.route.method} {self.prefix}{self.route.path}"
+        signals = Signals(context.request_id, context.headers.get("x-agent-id"), credential=context.credential)
+
+        async def identify(_signals: Signals) -> Caller:
+            return await identify_request(self.app, request, context, self.route.identify_by)
+
+        async def work(caller: Caller) -> Response:
+            self.bound.check(caller)
+            return self._respond(await self._run(Call(caller, context.token), request))
+
+        try:
+            return await run_call(self.app, "rest", action, signals, work, identify)
+        except InvalidRequest as error:
+            response = invalid_response(error)
+        except FrontdeskError as error:
+            response = error_response(error)
+        except Exception:
+            log.exception("call_failed", action=action, request_id=context.request_id)
+            response = problem_response(500, "Internal server error")
+        return _with_success_field(response) if self.route.success_field else response
+
+    async def _run(self, call: Call, request: Request) -> object:
+        given = await self._read(request)
+        if self.route.run is not None:
+            return await self.route.run(self.bound.service, call, given)
+        fields = {**_given_fields(given.query), **_given_fields(given.body), **given.path}
+        problems: list[RequestProblem] = []
+        asked = _validate("params", self.operation.request, fields, problems)
+        if problems:
+            raise InvalidRequest(problems)
+        answer = await self.operation.run(self.bound.service, call, asked)
+        return answer.data if isinstance(answer, Answer) else answer
+
+    async def _read(self, request: Request) -> RestInput[BaseModel, BaseModel | None]:
+        """Validate the query and the body; all problems of both are reported together."""
+        problems: list[RequestProblem] = []
+        query = _validate("query", self.models.query, self._query_values(request.query_params), problems)
+        body = None
+        if self.models.body is not None:
+            value = await read_json(request)
+            if value is not NO_BODY and not (value is None and not self.route.body_required):
+                body = _validate("body", self.models.body, value, problems)
+            elif self.route.body_required:
+                problems.append(RequestProblem("body", (), "Field required"))
+        if problems:
+            raise InvalidRequest(problems)
+        return RestInput(request.path_params, query or EmptyQuery(), body, request_context(request.scope).headers)
+
+    def _query_values(self, given: QueryParams) -> dict[str, Any]:
+        known = self.models.list_parameters
+        values: dict[str, Any] = {
+            name: given.getlist(name) if is_list else given[name] for name, is_list in known.items() if name in given
+        }
+        if self.models.query.model_config.get("extra") == "forbid":
+            values |= {name: given[name] for name in given if name not in known}
+        return values
+
+    def _respond(self, value: object) -> Response:
+        if isinstance(value, Response):
+            return value
+        status, headers = self.route.status, dict[str, str]()
+        if isinstance(value, RestAnswer):
+            value, status, headers = value.value, value.status or status, dict(value.headers)
+        if self.route.response is None:
+            content = to_json(value)
+        else:
+            content = self.models.answer.dump_json(value, by_alias=True, exclude_none=self.route.omits_nulls)
+        return Response(content, status, headers, media_type="application/json")
+
+
+def _given_fields(model: BaseModel | None) -> dict[str, Any]:
+    return {} if model is None else {name: getattr(model, name) for name in model.model_fields_set}
+
+
+def _validate(place: str, model: type[BaseModel], value: object, problems: list[RequestProblem]) -> BaseModel | None:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        problems += [RequestProblem(place, one["loc"], one["msg"]) for one in error.errors(include_url=False)]
+        return None
+
+
+async def read_json(request: Request) -> object:
+    """The body as JSON. A body of another media type is returned as bytes, which no model accepts."""
+    body = await request.body()
+    if not body:
+        return NO_BODY
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind, _, subtype = media_type.partition("/")
+    if kind != "application" or not (subtype == "json" or subtype.endswith("+json")):
+        return body
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequest([], "The body is not valid JSON") from error
+
+
+def _with_success_field(response: Response) -> Response:
+    """The response to an error with `success: false`. Other refusals, such as a 401, keep the format of all routes."""
+    if response.status_code not in (400, 403, 404, 409):
+        return response
+    body = {**json.loads(bytes(response.body)), "success": False}
+    kept = {name: value for name, value in response.headers.items() if name not in ("content-length", "content-type")}
+    return Response(to_json(body), response.status_code, kept, media_type="application/json")
+
+
+async def identify_request(app: App, request: Request, context: RequestContext, by: IdentifyBy) -> Caller:
+    """Identify the caller of a request."""
+    if by is IdentifyBy.PERSON:
+        return await identify_person(app, context)
+    parameter = await _body_agent_id(request) if by is IdentifyBy.BODY else None
+    return await app.identity.identify(
+        Signals(
+            context.request_id,
+            header=context.headers.get("x-agent-id"),
+            parameter=parameter,
+            credential=context.credential,
+            forwarded=context.forwarded,
+        )
+    )
+
+
+async def identify_person(app: App, context: RequestContext) -> Caller:
     """The person who calls, after their rate limit; without a credential the middleware admits only local callers."""
-    context = request_context(request.scope)
     credential = context.credential or Credential(LOCAL_USER, user_id=LOCAL_USER)
     # People talk with agents here, and do not act as one: so, as for a stranger, no default agent applies.
     signals = Signals(context.request_id, credential=replace(credential, agent_id=None), forwarded=True)
     return replace(await app.identity.identify(signals), verified=context.credential is not None)
-
-
-def _caller_of(request: Request) -> Caller:
-    return request.scope[CALLER_KEY]
-
-
-def _token_of(request: Request) -> SecretStr | None:
-    return request_context(request.scope).token
-
-
-CurrentCaller = Annotated[Caller, Depends(_caller_of)]
-CurrentToken = Annotated[SecretStr | None, Depends(_token_of)]
-
-
-def check_user_id(caller: Caller, claimed: str | None) -> None:
-    """Check the person in a body: the credential identifies the caller, and a body may only repeat the same id."""
-    if claimed is not None and claimed != caller.user_id:
-        raise Denied("userId is not the person whose credential this is; leave it out")
-
-
-async def identify_caller(app: App, request: Request) -> Caller:
-    """Identify the caller as over MCP: credential, `x-agent-id` header, `agent_id` in the body."""
-    return await app.identity.identify(replace(_request_signals(request), parameter=await _body_agent_id(request)))
-
-
-async def identify_by_header(app: App, request: Request) -> Caller:
-    """Identify the caller in the same way, where a body's `agent_id` names the target and not the caller."""
-    return await app.identity.identify(_request_signals(request))
-
-
-def _request_signals(request: Request) -> Signals:
-    context = request_context(request.scope)
-    return Signals(
-        context.request_id,
-        header=context.headers.get("x-agent-id"),
-        credential=context.credential,
-        forwarded=context.forwarded,
-    )
 
 
 async def _body_agent_id(request: Request) -> object:
@@ -128,7 +294,7 @@ async def _body_agent_id(request: Request) -> object:
     if request.method == "GET":
         return None
     try:
-        body: object = await request.json()
+        body = json.loads(await request.body())
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, object]", body).get("agent_id") if isinstance(body, dict) else None

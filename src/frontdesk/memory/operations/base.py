@@ -1,19 +1,21 @@
-"""Defines a memory tool, its request and its answer, and formats times, counts and lists for answers in text."""
+"""Defines what operations on a person's records share: fields of requests, answers, and how tools are offered.
+
+It also formats times, counts and lists for answers in text.
+"""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar, cast
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from frontdesk.journal.service import Journal
-from frontdesk.llm.tools import ToolInput
+from frontdesk.identity.model import Caller
 from frontdesk.memory.model import PersonScope
 from frontdesk.memory.service import RecordServices
 from frontdesk.memory.times import find_zone
 from frontdesk.memory.validation import RecordPage
+from frontdesk.operations import AgentTool, Call, McpPath, McpTool, OperationRequest, Run
 from frontdesk.text import one_line, parse_json_object
 
 MAX_TEXT = 100_000
@@ -59,7 +61,7 @@ TimeText = Annotated[
 JsonMetadata = Annotated[dict[str, Any], AfterValidator(_check_json)]
 
 
-class MemoryRequest(ToolInput):
+class MemoryRequest(OperationRequest):
     """The base of all requests. Unknown fields are refused, and null counts as not given."""
 
     @model_validator(mode="before")
@@ -104,34 +106,46 @@ class ToolAnswer(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryToolResult:
-    """The result of a tool: text for a model, and the same as data."""
-
-    text: str
-    answer: ToolAnswer
+PersonRun = Callable[[RecordServices, PersonScope, Any], Awaitable[Any]]
+# Every tool costs a model attention: agents use these to report on their work, under their own names.
+AGENT_WORK_TOOLS = frozenset({"accept_ai_task", "update_ai_task", "complete_ai_task", "fail_ai_task"})
 
 
-RunMemoryTool = Callable[[RecordServices, PersonScope, Any], Awaitable[MemoryToolResult]]
+def for_person(run: PersonRun) -> Run:
+    """Run an operation with the records of the person who calls."""
+
+    async def run_for_person(services: RecordServices, call: Call, request: object) -> Any:  # noqa: ANN401 - the operation's answer
+        return await run(services, PersonScope.for_caller(call.caller), request)
+
+    return run_for_person
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryTool:
-    """The declaration of a tool. `run` takes the services, the scope (whose records), and the request."""
+def memory_tool(
+    title: str, description: str, response: type[ToolAnswer], *, name: str = "", outside_contract: bool = False
+) -> McpTool:
+    """How MCP offers an operation on a person's records. Agents on a Letta server do not get these tools: so many would
+    hide their other tools."""
+    return McpTool(
+        name=name,
+        title=title,
+        description=description,
+        path=McpPath.MEMORY,
+        response=response,
+        for_agent=name in AGENT_WORK_TOOLS,
+        plain_errors=True,
+        handed_to_agents=False,
+        outside_contract=outside_contract,
+    )
 
-    name: str
-    title: str
-    description: str
-    arguments: type[MemoryRequest]
-    answer: type[ToolAnswer]
-    run: RunMemoryTool
-    read_only: bool = True
-    destructive: bool | None = None
+
+def has_person(_services: object, caller: Caller) -> bool:
+    """Whether a turn is for a known person: all visitors of the chat without a key share a credential of nobody."""
+    return caller.user_id is not None and (caller.credential_id is None or caller.verified)
 
 
-# Hints for clients: a tool adds something, or it changes something.
-ADDS_HINTS = {"read_only": False, "destructive": False}
-CHANGES_HINTS = {"read_only": False, "destructive": True}
+def memory_agent_tool(name: str, description: str) -> AgentTool:
+    """How the built-in agents are offered an operation on the records of the person of a turn."""
+    return AgentTool(name=name, description=description, available=has_person)
 
 
 async def person_zone(services: RecordServices, scope: PersonScope, named: str | None = None) -> ZoneInfo:
@@ -216,11 +230,3 @@ def format_counts(title: str, counts: Mapping[str, int]) -> str:
     """`By status: pending 3, completed 1`; zeros are left out."""
     said = ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in counts.items() if number)
     return f"{title}: {said}" if said else ""
-
-
-@dataclass(frozen=True, slots=True)
-class StatusSources:
-    """Where the system status comes from: the state of the parts, and the journal."""
-
-    parts: Callable[[], Awaitable[Mapping[str, str]]]
-    journal: Journal

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from frontdesk.coercion import DEFAULT_LIMIT, DEFAULT_MIN_SCORE
 from frontdesk.errors import Invalid
 from frontdesk.interfaces.cli.output import reveal_hidden
-from frontdesk.interfaces.coercion import DEFAULT_LIMIT, DEFAULT_MIN_SCORE
 from frontdesk.interfaces.web.agent_lookup import agent_names, caller_for_agent, list_agent_options
 from frontdesk.interfaces.web.model import PageContent, PageRedirect, PageRequest, server_path, tool_path
 from frontdesk.interfaces.web.pages.schema_form import form_arguments, schema_fields

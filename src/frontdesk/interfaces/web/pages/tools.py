@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from frontdesk.coercion import DEFAULT_LIMIT, DEFAULT_MIN_SCORE, coerce_min_score, coerce_tool_names
 from frontdesk.errors import Invalid
-from frontdesk.interfaces.coercion import DEFAULT_LIMIT, DEFAULT_MIN_SCORE, coerce_min_score, coerce_tool_names
 from frontdesk.interfaces.web.agent_lookup import caller_for_agent, list_agent_options
 from frontdesk.interfaces.web.model import (
     ActionRoute,

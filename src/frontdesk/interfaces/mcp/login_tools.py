@@ -1,33 +1,37 @@
-"""Offers the tools of the memory capability, and tools that log a person in for a client's session."""
+"""Offers MCP tools that log a person in for a client's session."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from frontdesk.app import App, McpPath
+from frontdesk.app import App
 from frontdesk.errors import Conflict, Denied, Invalid, Unauthenticated, Unavailable
 from frontdesk.identity.inbound import CLIENT_NOT_TRUSTED
-from frontdesk.identity.model import Caller, IssuedTokens
-from frontdesk.interfaces.http.context import RequestContext
+from frontdesk.identity.model import IssuedTokens
 from frontdesk.interfaces.http.middleware import strip_bearer
-from frontdesk.interfaces.mcp.context import CallContext
-from frontdesk.interfaces.mcp.tool_spec import McpToolInput, McpToolOutput, McpToolResult, NoArguments, ToolSpec
-from frontdesk.memory.model import PersonScope
-from frontdesk.memory.operations.base import MemoryRequest, MemoryTool, MemoryToolResult, StatusSources
-from frontdesk.memory.operations.table import (
-    EXTRA_TOOLS,
-    RECORD_TOOLS,
-    STATUS_DESCRIPTION,
-    STATUS_NAME,
-    STATUS_TITLE,
-    GetSystemStatus,
-    SystemStatusAnswer,
-    system_status_tool,
+from frontdesk.interfaces.mcp.tools import McpCall
+from frontdesk.operations import (
+    Answer,
+    BoundOperation,
+    Effect,
+    McpPath,
+    McpTool,
+    NoArguments,
+    Operation,
+    OperationRequest,
+    Run,
 )
 
 
-class BeginLoginInput(McpToolInput):
+class LoginAnswer(BaseModel):
+    """The base of the answers."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class BeginLoginInput(OperationRequest):
     """The client that logs in, and the requested scopes."""
 
     client_id: str = Field(min_length=1, max_length=200)
@@ -36,7 +40,7 @@ class BeginLoginInput(McpToolInput):
     state: str | None = Field(None, max_length=2000, description="Comes back with the code; made up if left out.")
 
 
-class ExchangeCodeInput(McpToolInput):
+class ExchangeCodeInput(OperationRequest):
     """The code, and the proof that this client requested it."""
 
     code: str = Field(min_length=1, max_length=2000)
@@ -44,19 +48,19 @@ class ExchangeCodeInput(McpToolInput):
     code_verifier: str | None = Field(None, max_length=200, description="As authenticate answered it.")
 
 
-class RefreshTokenInput(McpToolInput):
+class RefreshTokenInput(OperationRequest):
     """The refresh token of a login."""
 
     refresh_token: str = Field(min_length=1, max_length=10_000)
 
 
-class SetTokenInput(McpToolInput):
+class SetTokenInput(OperationRequest):
     """The token to act with."""
 
     access_token: str = Field(min_length=1, max_length=10_000, description="The person's token or key.")
 
 
-class BeginLoginOutput(McpToolOutput):
+class BeginLoginOutput(LoginAnswer):
     """The address where the person logs in. `code_verifier` is for the exchange of the code."""
 
     authorization_url: str
@@ -67,7 +71,7 @@ class BeginLoginOutput(McpToolOutput):
     code_verifier: str
 
 
-class TokensOutput(McpToolOutput):
+class TokensOutput(LoginAnswer):
     """Tokens, shown once. `kept`: whether this session stores the access token."""
 
     token_type: str
@@ -79,7 +83,7 @@ class TokensOutput(McpToolOutput):
     kept: bool
 
 
-class UserInfoOutput(McpToolOutput):
+class UserInfoOutput(LoginAnswer):
     """A person."""
 
     sub: str
@@ -87,7 +91,7 @@ class UserInfoOutput(McpToolOutput):
     name: str | None
 
 
-class AuthStatusOutput(McpToolOutput):
+class AuthStatusOutput(LoginAnswer):
     """The person and agent of this session. Without `scopes`, everything is allowed."""
 
     authenticated: bool
@@ -98,7 +102,7 @@ class AuthStatusOutput(McpToolOutput):
     session: bool
 
 
-class SessionTokenOutput(McpToolOutput):
+class SessionTokenOutput(LoginAnswer):
     """The person of a token, and whether this session stores it."""
 
     user_id: str | None
@@ -136,7 +140,7 @@ TOKEN_TYPE = "Bearer"  # noqa: S105
 OTHER_PERSON = "The credential of this request is another person's than this token; use one of this person's for both"
 
 
-async def begin_login(app: App, _caller: Caller, request: BeginLoginInput) -> McpToolResult:
+async def begin_login(app: App, _call: McpCall, request: BeginLoginInput) -> Answer:
     found = app.identity.oauth.authorize_url(request.client_id, request.redirect_uri, request.scope, request.state)
     answer = BeginLoginOutput(
         authorization_url=found.url,
@@ -154,32 +158,32 @@ async def begin_login(app: App, _caller: Caller, request: BeginLoginInput) -> Mc
     )
 
 
-async def exchange_code(app: App, caller: Caller, request: ExchangeCodeInput, call: CallContext) -> McpToolResult:
+async def exchange_code(app: App, call: McpCall, request: ExchangeCodeInput) -> Answer:
     issued = await app.identity.oauth.exchange(request.code, request.redirect_uri, request.code_verifier or "")
-    return await _tokens_result(app, caller, call, issued)
+    return await _tokens_result(app, call, issued)
 
 
-async def refresh_login(app: App, caller: Caller, request: RefreshTokenInput, call: CallContext) -> McpToolResult:
-    return await _tokens_result(app, caller, call, await app.identity.oauth.refresh(request.refresh_token))
+async def refresh_login(app: App, call: McpCall, request: RefreshTokenInput) -> Answer:
+    return await _tokens_result(app, call, await app.identity.oauth.refresh(request.refresh_token))
 
 
-async def get_user_info(app: App, caller: Caller, _given: NoArguments, call: CallContext) -> McpToolResult:
-    if caller.user_id is None or call.request_context.proof is None:
+async def get_user_info(app: App, call: McpCall, _given: NoArguments) -> Answer:
+    if call.caller.user_id is None or call.request_context.proof is None:
         raise Unauthenticated("Authentication required")
     profile = await app.identity.profile(call.request_context.proof.get_secret_value())
-    answer = UserInfoOutput(sub=caller.user_id, email=profile.email, name=profile.name)
+    answer = UserInfoOutput(sub=call.caller.user_id, email=profile.email, name=profile.name)
     known = ", ".join(part for part in (answer.name, answer.email) if part)
     return _text_result(f"You act for {answer.sub}" + (f" ({known})." if known else "."), answer)
 
 
-async def get_auth_status(_app: App, caller: Caller, _given: NoArguments, call: CallContext) -> McpToolResult:
-    by = None if caller.user_id is None else "token" if caller.by_token else "key"
+async def get_auth_status(_app: App, call: McpCall, _given: NoArguments) -> Answer:
+    by = None if call.caller.user_id is None else "token" if call.caller.by_token else "key"
     answer = AuthStatusOutput(
-        authenticated=caller.user_id is not None,
-        user_id=caller.user_id,
-        agent_id=caller.agent_id,
+        authenticated=call.caller.user_id is not None,
+        user_id=call.caller.user_id,
+        agent_id=call.caller.agent_id,
         by=by,
-        scopes=None if caller.scopes is None else sorted(caller.scopes),
+        scopes=None if call.caller.scopes is None else sorted(call.caller.scopes),
         session=call.request_context.session_id is not None,
     )
     if not answer.authenticated:
@@ -188,34 +192,37 @@ async def get_auth_status(_app: App, caller: Caller, _given: NoArguments, call: 
     return _text_result(f"You act for {answer.user_id}, by a {by}, and may do: {scopes}.", answer)
 
 
-async def clear_auth(app: App, caller: Caller, _given: NoArguments, call: CallContext) -> McpToolResult:
+async def clear_auth(app: App, call: McpCall, _given: NoArguments) -> Answer:
     if call.request_context.session_id is not None:
         await app.identity.sessions.forget(call.request_context.session_id)
-    return _text_result("This session remembers no token now.", SessionTokenOutput(user_id=caller.user_id, kept=False))
+    return _text_result(
+        "This session remembers no token now.", SessionTokenOutput(user_id=call.caller.user_id, kept=False)
+    )
 
 
-async def set_access_token(app: App, caller: Caller, request: SetTokenInput, call: CallContext) -> McpToolResult:
+async def set_access_token(app: App, call: McpCall, request: SetTokenInput) -> Answer:
     token = strip_bearer(request.access_token.strip())
-    user_id, kept = await _store_token(app, caller, call, token)
+    user_id, kept = await _store_token(app, call, token)
     return _text_result(
         f"This acts for {user_id}. {TOKEN_STORED if kept else TOKEN_NOT_STORED}",
         SessionTokenOutput(user_id=user_id, kept=kept),
     )
 
 
-async def _forget_session_token(app: App, context: RequestContext) -> None:
+async def _forget_session_token(app: App, call: McpCall) -> None:
     """Delete the token of a session in which another token could not be stored.
 
     The following calls are for the person of that other token, perhaps for nobody, but not for the previous person.
     """
-    if context.session_id is not None:
+    session_id = call.request_context.session_id
+    if session_id is not None:
         with suppress(Unavailable):
-            await app.identity.sessions.forget(context.session_id)
+            await app.identity.sessions.forget(session_id)
 
 
-async def _tokens_result(app: App, caller: Caller, call: CallContext, issued: IssuedTokens) -> McpToolResult:
+async def _tokens_result(app: App, call: McpCall, issued: IssuedTokens) -> Answer:
     try:
-        _, kept = await _store_token(app, caller, call, issued.access_token)
+        _, kept = await _store_token(app, call, issued.access_token)
     except (Conflict, Denied, Invalid):
         # The code is used up, so the client must get the tokens even if they are not stored.
         kept = False
@@ -236,7 +243,7 @@ async def _tokens_result(app: App, caller: Caller, call: CallContext, issued: Is
     )
 
 
-async def _store_token(app: App, caller: Caller, call: CallContext, token: str) -> tuple[str, bool]:
+async def _store_token(app: App, call: McpCall, token: str) -> tuple[str, bool]:
     """The person of a token, and whether it is stored. An invalid token is a wrong argument, not a reason to log in."""
     try:
         credential = await app.identity.authenticate(token)
@@ -244,7 +251,7 @@ async def _store_token(app: App, caller: Caller, call: CallContext, token: str) 
             raise Invalid("This names no person; give one that was made for somebody")
         if call.request_context.session_id is None:
             return credential.user_id, False
-        _check_person(caller, call, credential.user_id)
+        _check_person(call, credential.user_id)
         if call.request_context.person_in_request:
             # The session no longer stores a token: the token that comes with the requests counts.
             return credential.user_id, False
@@ -254,59 +261,53 @@ async def _store_token(app: App, caller: Caller, call: CallContext, token: str) 
     return credential.user_id, True
 
 
-def _check_person(caller: Caller, call: CallContext, user_id: str) -> None:
+def _check_person(call: McpCall, user_id: str) -> None:
     """Refuse a useless token: a client that is not trusted acts only for its own person."""
-    own = caller.user_id or call.request_context.only_person
+    own = call.caller.user_id or call.request_context.only_person
     if not call.request_context.trusted and own != user_id:
         raise Denied(CLIENT_NOT_TRUSTED if own is None else OTHER_PERSON)
 
 
-def _text_result(text: str, answer: McpToolOutput) -> McpToolResult:
-    return McpToolResult([{"type": "text", "text": text}], answer.model_dump(mode="json"))
+def _text_result(text: str, answer: LoginAnswer) -> Answer:
+    return Answer(text, answer)
 
 
-def _login_tool(
+def _login_operation(
     name: str,
     title: str,
     description: str,
-    arguments: type[BaseModel],
-    answer: type[McpToolOutput],
-    run: Callable[..., Awaitable[McpToolResult]],
+    request: type[OperationRequest],
+    response: type[LoginAnswer],
+    run: Run,
     *,
-    on_line: bool = True,
-    read_only: bool = False,
-    after_failure: Callable[[App, RequestContext], Awaitable[None]] | None = None,
-) -> ToolSpec:
+    effect: Effect = Effect.ADDS,
+    after_failure: Callable[[Any, Any], Awaitable[None]] | None = None,
+) -> Operation:
     """Declare a login tool. No login tool is for agents: they already act for a known person."""
-    return ToolSpec(
+    return Operation(
         name=name,
-        title=title,
-        description=description,
-        arguments=arguments,
-        answer=answer,
+        summary=title,
+        request=request,
         run=run,
-        mcp_path=McpPath.MEMORY,
-        for_agent=False,
-        read_only=read_only,
-        destructive=None if read_only else False,
-        needs_context=on_line,
-        plain_errors=True,
-        handed_to_agents=False,
-        after_failure=after_failure,
+        effect=effect,
+        mcp=McpTool(
+            title=title,
+            description=description,
+            path=McpPath.MEMORY,
+            response=response,
+            for_agent=False,
+            plain_errors=True,
+            handed_to_agents=False,
+            after_failure=after_failure,
+        ),
     )
 
 
-LOGIN_TOOLS: tuple[ToolSpec, ...] = (
-    _login_tool(
-        "authenticate",
-        "Begin a login",
-        AUTHENTICATE_DESCRIPTION,
-        BeginLoginInput,
-        BeginLoginOutput,
-        begin_login,
-        on_line=False,
+LOGIN_OPERATIONS: tuple[Operation, ...] = (
+    _login_operation(
+        "authenticate", "Begin a login", AUTHENTICATE_DESCRIPTION, BeginLoginInput, BeginLoginOutput, begin_login
     ),
-    _login_tool(
+    _login_operation(
         "exchange_code_for_token",
         "Code for tokens",
         EXCHANGE_DESCRIPTION,
@@ -314,86 +315,48 @@ LOGIN_TOOLS: tuple[ToolSpec, ...] = (
         TokensOutput,
         exchange_code,
     ),
-    _login_tool("refresh_token", "Renew a login", REFRESH_DESCRIPTION, RefreshTokenInput, TokensOutput, refresh_login),
-    _login_tool(
+    _login_operation(
+        "refresh_token", "Renew a login", REFRESH_DESCRIPTION, RefreshTokenInput, TokensOutput, refresh_login
+    ),
+    _login_operation(
         "get_user_info",
         "Who you act for",
         USER_INFO_DESCRIPTION,
         NoArguments,
         UserInfoOutput,
         get_user_info,
-        read_only=True,
+        effect=Effect.READS,
     ),
-    _login_tool(
+    _login_operation(
         "get_auth_status",
         "Whether logged in",
         AUTH_STATUS_DESCRIPTION,
         NoArguments,
         AuthStatusOutput,
         get_auth_status,
-        read_only=True,
+        effect=Effect.READS,
     ),
-    _login_tool("clear_auth", "Forget the token", CLEAR_AUTH_DESCRIPTION, NoArguments, SessionTokenOutput, clear_auth),
-    _login_tool(
-        *(
-            "set_access_token",
-            "Act for a person",
-            SET_TOKEN_DESCRIPTION,
-            SetTokenInput,
-            SessionTokenOutput,
-            set_access_token,
-        ),
+    _login_operation(
+        "clear_auth", "Forget the token", CLEAR_AUTH_DESCRIPTION, NoArguments, SessionTokenOutput, clear_auth
+    ),
+    _login_operation(
+        "set_access_token",
+        "Act for a person",
+        SET_TOKEN_DESCRIPTION,
+        SetTokenInput,
+        SessionTokenOutput,
+        set_access_token,
         after_failure=_forget_session_token,
     ),
 )
 
-# An agent uses these tools to report on its work, under its own name.
-AGENT_WORK_TOOLS = frozenset({"accept_ai_task", "update_ai_task", "complete_ai_task", "fail_ai_task"})
+
+def with_login_tools(app: App, operations: Sequence[BoundOperation]) -> Sequence[BoundOperation]:
+    """The operations, with the login tools before those that concern a person's records."""
+    logins = [app.bind(operation, app) for operation in LOGIN_OPERATIONS]
+    first = next((at for at, one in enumerate(operations) if _is_for_memory(one)), len(operations))
+    return [*operations[:first], *logins, *operations[first:]]
 
 
-def _memory_tool(tool: MemoryTool) -> ToolSpec:
-    """Declare a memory tool for MCP. Agents on a host do not get these: so many tools would hide their other tools."""
-
-    async def run(app: App, caller: Caller, request: MemoryRequest) -> McpToolResult:
-        return _memory_result(await tool.run(app.memory, PersonScope.for_caller(caller), request))
-
-    return ToolSpec(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        arguments=tool.arguments,
-        answer=tool.answer,
-        run=run,
-        mcp_path=McpPath.MEMORY,
-        for_agent=tool.name in AGENT_WORK_TOOLS,
-        read_only=tool.read_only,
-        destructive=tool.destructive,
-        plain_errors=True,
-        handed_to_agents=False,
-        outside_contract=tool in EXTRA_TOOLS,
-    )
-
-
-def _memory_result(told: MemoryToolResult) -> McpToolResult:
-    return McpToolResult([{"type": "text", "text": told.text}], told.answer.model_dump(mode="json"))
-
-
-async def _system_status(app: App, caller: Caller, request: GetSystemStatus) -> McpToolResult:
-    sources = StatusSources(app.check_parts, app.journal)
-    return _memory_result(await system_status_tool(sources, app.memory, PersonScope.for_caller(caller), request))
-
-
-STATUS_TOOL = ToolSpec(
-    name=STATUS_NAME,
-    title=STATUS_TITLE,
-    description=STATUS_DESCRIPTION,
-    arguments=GetSystemStatus,
-    answer=SystemStatusAnswer,
-    run=_system_status,
-    mcp_path=McpPath.MEMORY,
-    for_agent=False,
-    plain_errors=True,
-    handed_to_agents=False,
-)
-
-MEMORY_TOOLS: tuple[ToolSpec, ...] = (*LOGIN_TOOLS, STATUS_TOOL, *map(_memory_tool, (*RECORD_TOOLS, *EXTRA_TOOLS)))
+def _is_for_memory(bound: BoundOperation) -> bool:
+    return bound.operation.mcp is not None and bound.operation.mcp.path is McpPath.MEMORY

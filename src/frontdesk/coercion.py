@@ -1,9 +1,11 @@
-"""Converts loose values of tool requests to valid ones."""
+"""Converts loose values of requests to valid ones, and describes loose fields to clients."""
 
 import json
 import math
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
+
+from pydantic import ConfigDict, Field
 
 DEFAULT_LIMIT = 10
 MAX_LIMIT = 25
@@ -75,3 +77,47 @@ def _parse_number(value: object) -> float | None:
     except OverflowError:
         return math.inf if cast("int", value) > 0 else -math.inf
     return None if math.isnan(number) else number
+
+
+EMPTY_WORDS = frozenset({"", "none", "null"})
+
+
+def loose_field(kind: str, description: str, *, needed: bool = False, **more: object) -> Any:  # noqa: ANN401 - a default of any field
+    """A field that is taken in any form, with the schema that clients see."""
+    promised: dict[str, Any] = {"type": kind, **more}
+
+    def promise(schema: dict[str, Any]) -> None:
+        schema.pop("default", None)
+        schema.update(promised)
+
+    return Field(... if needed else None, description=description, json_schema_extra=promise)
+
+
+def required_fields(*names: str) -> ConfigDict:
+    """Fields that the schema requires; the service itself reports a missing one."""
+    return ConfigDict(json_schema_extra={"required": list[Any](names)})
+
+
+def to_text(value: object) -> str:
+    """The value as a text; half of a surrogate pair, which JSON can carry, is replaced."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text.encode(errors="replace").decode()
+
+
+def optional_text(value: object) -> str | None:
+    """A text that may be left out; models also send an empty text, `none` or `null` for that."""
+    found = to_text(value).strip()
+    return None if found.lower() in EMPTY_WORDS else found
+
+
+def optional_interval(value: object) -> str | int | None:
+    """A duration that may be left out; a number counts seconds."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else optional_text(value)
+
+
+def optional_number(value: object, default: int | None = None) -> object:
+    """A number that may be left out; the service checks whether it is one."""
+    found = optional_text(value) if isinstance(value, str) else value
+    return default if found is None else found
