@@ -121,16 +121,24 @@ class MethodRoute(Route):
 
 
 def operation_routes(app: App, operations: Sequence[BoundOperation], prefix: str) -> list[Route]:
-    """The routes of all operations that the HTTP API offers, in their order; `prefix` is where they are mounted."""
+    """The routes of all operations that the HTTP API offers; `prefix` is where they are mounted.
+
+    The first route that matches is taken, so a fixed part of a path comes before a parameter in its place.
+    """
+    offered = [OperationEndpoint(app, bound, prefix) for bound in operations if bound.operation.rest is not None]
     routes: list[Route] = []
-    for bound in operations:
-        if bound.operation.rest is None:
-            continue
-        endpoint = OperationEndpoint(app, bound, prefix)
+    for endpoint in sorted(offered, key=lambda one: _specificity(one.route.path)):
         routes.append(MethodRoute(endpoint.route.path, endpoint))
         if endpoint.route.slash_too:
             routes.append(MethodRoute(f"{endpoint.route.path}/", endpoint))
     return routes
+
+
+def _specificity(path: str) -> tuple[int, ...]:
+    """A sort key by the parts of a path: fixed, a parameter, a parameter that takes several parts."""
+    parts = path.split("/")
+    kinds = [0 if not part.startswith("{") else 2 if ":path" in part else 1 for part in parts]
+    return (*kinds, 3) if kinds[-1] == 2 else tuple(kinds)
 
 
 @dataclass(eq=False)
