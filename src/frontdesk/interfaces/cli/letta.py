@@ -9,9 +9,10 @@ from cyclopts import Parameter
 
 from frontdesk.app import App, base_url
 from frontdesk.errors import ConfigurationError
-from frontdesk.interfaces.app_runner import local_caller, require_user_id, run_change, run_with_app
+from frontdesk.interfaces.app_runner import local_caller, run_change, run_with_app
 from frontdesk.interfaces.cli.agents import find_agent
 from frontdesk.interfaces.cli.output import EMPTY_CELL, Flag, JsonFlag, dump_json, format_table, printable_line
+from frontdesk.interfaces.cli.person import require_user_id
 from frontdesk.journal.service import CallRecord
 
 if TYPE_CHECKING:

@@ -76,13 +76,13 @@ COMMANDS = (
     ),
     (
         "journal",
-        "diagnostics:read",
+        "journal:read",
         "Show calls with their callers and outcomes: the newest entries, oldest first.",
     ),
     ("demo", "demo:fill", "Fill an empty installation with a day of sample data."),
     (
         "doctor",
-        "diagnostics:examine",
+        "doctor:examine",
         "Show every setting with its source, then every problem; exit 1 if there is any.",
     ),
 )
@@ -120,7 +120,7 @@ def mcp(*, door: Literal["tools", "schedule", "memory"] | None = None) -> None:
 
     Parameters
     ----------
-    endpoint
+    door
         Serve the tools of one capability alone; memory is for the person whose key ZMEMORY_API_KEY is.
     """
     from frontdesk.interfaces.mcp.stdio import run_stdio_server  # noqa: PLC0415
