@@ -105,8 +105,8 @@ class ErrorFormat(StrEnum):
     ANSWER = "answer"
 
 
-# Runs an operation: the service, the call, and the request.
-Run = Callable[[Any, Call, Any], Awaitable[Any]]
+# Runs an operation: the service, the call (`Call`, or what an interface makes of it), and the request.
+Run = Callable[[Any, Any, Any], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +236,21 @@ class AgentTool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommandLine:
+    """How the command line offers an operation.
+
+    `words` are the command, such as `tools pick`. Its options are the fields of `request`, or of the operation's
+    request; the fields in `positional` come without the name of an option. `tools`: whether it calls tools of servers.
+    """
+
+    words: str
+    request: type[BaseModel] | None = None
+    run: Run | None = None
+    positional: tuple[str, ...] = ()
+    tools: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """One thing that can be asked of Frontdesk.
 
@@ -251,6 +266,7 @@ class Operation:
         mcp: How MCP offers it, if it does.
         rest: How the HTTP API offers it, if it does.
         agents: How the built-in agents are offered it, if they are.
+        command: How the command line offers it, if it does by this declaration.
     """
 
     name: str
@@ -264,6 +280,7 @@ class Operation:
     mcp: McpTool | None = None
     rest: RestRoute | None = None
     agents: AgentTool | None = None
+    command: CommandLine | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -474,6 +474,6 @@ class AccessRuleListResponse(ToolsApiModel):
 def call_answer(result: CallResult) -> Answer:
     """The result of a tool in its own content blocks."""
     # Only the newest revision of MCP allows structured content that is not an object. Its text is among the blocks.
-    data = result.structured if isinstance(result.structured, dict) else None
+    data = cast("Mapping[str, Any]", result.structured) if isinstance(result.structured, dict) else None
     content = result.content or ([{"type": "text", "text": result.error}] if result.error else [])
     return Answer(result.error or "", data, result.ok, content)

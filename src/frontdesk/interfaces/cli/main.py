@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
@@ -160,10 +161,32 @@ def acp(
     serve_stdio(user, agent)
 
 
+def _needs_operations(words: Sequence[str]) -> bool:
+    """Whether a command of a declared operation may be meant, or be part of the help of a group.
+
+    The declarations take a while to load, so they are left out where a command is known without them.
+    """
+    if not words or words[0].startswith("-"):
+        return False
+    if words[0] not in command:
+        return True
+    named = {name for name, _, _ in COMMANDS}
+    if words[0] not in named:
+        return False
+    group = command[words[0]]
+    if not list(group):
+        return False
+    return len(words) == 1 or words[1] not in group or words[1].startswith("-")
+
+
 def main() -> NoReturn:
     """Run the command; an error becomes a line and an exit code."""
     gc.set_threshold(GC_THRESHOLD_WHILE_LOADING)
     try:
+        if _needs_operations(sys.argv[1:]):
+            from frontdesk.interfaces.cli.operation_commands import add_operation_commands  # noqa: PLC0415
+
+            add_operation_commands(command)
         command()
     except FrontdeskError as error:
         print(f"frontdesk: {printable_line(error.full_message)}", file=sys.stderr)

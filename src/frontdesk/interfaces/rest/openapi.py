@@ -78,8 +78,8 @@ def _describe(models: RouteModels, schemas: Mapping[TypeKey, Mapping[str, Any]])
         "operationId": route.name or operation.name,
         "security": [{SECURITY_SCHEME: list(operation.scopes)}],
     }
-    parameters = [*_path_parameters(route.path), *_query_parameters(schemas[operation.name, "query"])]
-    parameters += route.header_parameters
+    of_query = _query_parameters(schemas[operation.name, "query"])
+    parameters = [*_path_parameters(route.path), *of_query, *route.header_parameters]
     if parameters:
         told["parameters"] = parameters
     if models.body is not None:

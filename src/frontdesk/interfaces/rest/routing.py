@@ -4,10 +4,10 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Union, cast, get_args, get_origin
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
 import structlog
-from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 from pydantic_core import to_json
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -92,14 +92,17 @@ class RouteModels:
         return TypeAdapter(self.route.response)
 
 
-def _without_fields(model: type[BaseModel], names: Collection[str], **config: Any) -> type[BaseModel]:  # noqa: ANN401 - pydantic's
-    """The model without the fields that come in the path."""
-    if not names and not config:
+def _without_fields(
+    model: type[BaseModel], names: Collection[str], extra: Literal["ignore"] | None = None
+) -> type[BaseModel]:
+    """The model without the fields that come in the path; with `extra`, unknown fields are ignored."""
+    if not names and extra is None:
         return model
     kept: dict[str, Any] = {
         name: (one.annotation, one) for name, one in model.model_fields.items() if name not in names
     }
-    return create_model(model.__name__, __config__={**model.model_config, **config}, __doc__=model.__doc__, **kept)
+    config = ConfigDict(**{**model.model_config, **({"extra": extra} if extra else {})})
+    return create_model(model.__name__, __config__=config, __doc__=model.__doc__, **kept)
 
 
 def _takes_list(annotation: object) -> bool:
