@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
 import structlog
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 from pydantic_core import to_json
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -101,7 +101,9 @@ def _without_fields(
     kept: dict[str, Any] = {
         name: (one.annotation, one) for name, one in model.model_fields.items() if name not in names
     }
-    config = ConfigDict(**{**model.model_config, **({"extra": extra} if extra else {})})
+    config = model.model_config.copy()
+    if extra is not None:
+        config["extra"] = extra
     return create_model(model.__name__, __config__=config, __doc__=model.__doc__, **kept)
 
 
