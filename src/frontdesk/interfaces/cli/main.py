@@ -161,6 +161,27 @@ def acp(
     serve_stdio(user, agent)
 
 
+@command.command
+def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
+    """Print a script with which a shell completes commands and options.
+
+    frontdesk completion bash > ~/.local/share/bash-completion/completions/frontdesk
+
+    frontdesk completion zsh > ~/.zfunc/_frontdesk
+
+    frontdesk completion fish > ~/.config/fish/completions/frontdesk.fish
+
+    Parameters
+    ----------
+    shell
+        The shell that is to use it.
+    """
+    from frontdesk.interfaces.cli.operation_commands import add_operation_commands  # noqa: PLC0415
+
+    add_operation_commands(command)
+    print(command.generate_completion(shell=shell))
+
+
 def _needs_operations(words: Sequence[str]) -> bool:
     """Whether a command of a declared operation may be meant, or be part of the help of a group.
 
@@ -170,13 +191,11 @@ def _needs_operations(words: Sequence[str]) -> bool:
         return False
     if words[0] not in command:
         return True
-    named = {name for name, _, _ in COMMANDS}
-    if words[0] not in named:
-        return False
     group = command[words[0]]
-    if not list(group):
+    # A command without commands of its own is no group.
+    if not any(not name.startswith("-") for name in group):
         return False
-    return len(words) == 1 or words[1] not in group or words[1].startswith("-")
+    return len(words) == 1 or words[1].startswith("-") or words[1] not in group
 
 
 def main() -> NoReturn:
