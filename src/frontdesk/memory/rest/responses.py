@@ -1,12 +1,13 @@
 """Defines the responses of the memory API, and the examples for its OpenAPI description."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic_core import to_jsonable_python
+from pydantic_core import to_json
 
 from frontdesk.memory.memories_rules import AnchoredMemory
 from frontdesk.memory.model import (
@@ -386,10 +387,15 @@ NEW_CATEGORY = {"name": "Travel", "color": "#2563EB"}
 
 
 def example_response(answer: object, status: int = 200, *, counted: bool = False) -> ResponseDocs:
-    """The part of a route's description that shows its answer by example."""
-    told: dict[str, Any] = {"content": {"application/json": {"example": to_jsonable_python(answer)}}}
+    """The part of a route's description that shows its answer by example, without the fields that have no value."""
+    example = json.loads(to_json(answer), object_pairs_hook=_drop_nulls)
+    docs: dict[str, Any] = {"content": {"application/json": {"example": example}}}
     if counted:
-        told["headers"] = {
+        docs["headers"] = {
             "X-Total-Count": {"description": "How many there are in all.", "schema": {"type": "integer"}}
         }
-    return {status: told}
+    return {status: docs}
+
+
+def _drop_nulls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in pairs if value is not None}
