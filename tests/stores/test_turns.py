@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import insert, select, text, update
 from structlog.testing import capture_logs
 
+from frontdesk.agents.embedded.operation_tools import OperationTools
 from frontdesk.agents.host import Approval, NewAgent, Prompt
 from frontdesk.agents.turns import service
 from frontdesk.agents.turns.model import LEASE, LeaseOwner, NewTurn, TurnQuery
@@ -39,8 +40,7 @@ from frontdesk.llm.events import (
     Usage,
 )
 from frontdesk.llm.tools import Tool, ToolOutcome
-from frontdesk.memory.operations.base import StatusSources
-from frontdesk.memory.operations.table import BuiltinMemoryTools
+from frontdesk.memory.operations.table import MEMORY_OPERATIONS
 from frontdesk.settings import Settings
 from tests.hosts.lab import CALLER, of_kind, said, script, take
 from tests.support.waiting import age, set_clock_ahead, until
@@ -445,8 +445,8 @@ async def test_an_agent_goes_on_with_no_more_rights_than_it_had(app: App, asker:
     acting = await going_on(app, agent, asker, operator)
     assert (acting.user_id, acting.agent_id) == (asker.user_id, agent)
     assert (acting.local, acting.any_agent, acting.verified, acting.scopes) == (False, False, False, None)
-    memory = BuiltinMemoryTools()
-    memory.open(app.memory, StatusSources(app.check_parts, app.journal))
+    memory = OperationTools()
+    memory.open(lambda: [app.bind(operation, app.memory) for operation in MEMORY_OPERATIONS])
     before = memory.for_caller(Prompt(agent, asker, "hello").agent_caller, None)
     assert len(memory.for_caller(acting, None)) == len(before)
     assert bool(before) == (asker is ANN), "all who chat without a key are one, who has no records"

@@ -10,14 +10,14 @@ from typing import Any
 import anyio
 import pytest
 
+from frontdesk.agents.embedded.operation_tools import OperationTools
 from frontdesk.agents.host import NewAgent, Prompt
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller
 from frontdesk.identity.rights import TASKS_WRITE
 from frontdesk.llm.events import ToolReturn, ToolStatus
 from frontdesk.memory.model import PersonScope, TaskStatus
-from frontdesk.memory.operations.base import StatusSources
-from frontdesk.memory.operations.table import BuiltinMemoryTools
+from frontdesk.memory.operations.table import MEMORY_OPERATIONS
 from frontdesk.memory.tasks_rules import TaskFilter
 from frontdesk.schedules.model import ScheduleState
 from frontdesk.schedules.requests import ListSchedules
@@ -69,15 +69,15 @@ async def test_it_keeps_the_records_of_the_person_it_works_for_and_of_nobody_els
 
 @shows("MEMORY-AGENT")
 async def test_it_has_the_tools_only_for_a_person_who_is_known(installation: App) -> None:
-    own = BuiltinMemoryTools()
+    own = OperationTools()
     assert own.for_caller(ANN, None) == (), "before the room stands"
-    own.open(installation.memory, StatusSources(installation.check_parts, installation.journal))
+    own.open(lambda: [installation.bind(operation, installation.memory) for operation in MEMORY_OPERATIONS])
     names = [tool.name for tool in own.for_caller(Caller("r", "agent-1", "ann"), None)]
     assert (len(set(names)), len(names)) == (36, 36)
     assert not {"set_access_token", "authenticate", "get_categories"} & set(names)
-    assert own.for_caller(Caller("r", "agent-1"), None) == ()
+    assert own.for_caller(Caller("r", "agent-1"), None) == []
     keyless = Caller("r", "agent-1", "local", credential_id="local")
-    assert own.for_caller(keyless, None) == (), "whoever visits the chat without a key is nobody in particular"
+    assert own.for_caller(keyless, None) == [], "whoever visits the chat without a key is nobody in particular"
     agent = (await installation.host.create(NewAgent("Ada"))).id
     said = await told(installation, agent, Caller("test"), "create_task", title="Whose?")
     assert said.status is ToolStatus.UNKNOWN

@@ -20,7 +20,8 @@ from frontdesk.llm.events import Event, MemoryEdit
 from frontdesk.llm.tools import describe_validation_errors
 from frontdesk.memory.model import PersonScope, Task, TaskStatus
 from frontdesk.memory.operations.base import format_time, person_zone
-from frontdesk.memory.operations.tasks import CreateTask, format_task_line
+from frontdesk.memory.operations.task_requests import CreateTask
+from frontdesk.memory.operations.task_text import format_task_line
 from frontdesk.memory.tasks_rules import TaskFilter
 from frontdesk.schedules.model import Schedule, ScheduleState
 from frontdesk.schedules.requests import ListSchedules, NewSchedule, RuleDescription, SavedSchedule, parse_whole_number

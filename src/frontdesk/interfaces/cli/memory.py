@@ -48,8 +48,8 @@ from frontdesk.memory.model import (
     SearchMode,
 )
 from frontdesk.memory.operations.base import format_time
-from frontdesk.memory.operations.memories import AddMemory, format_memory, format_memory_line
-from frontdesk.memory.operations.timeline import CreateCategory
+from frontdesk.memory.operations.timeline_requests import AddMemory, CreateCategory
+from frontdesk.memory.operations.timeline_text import format_memory, format_memory_line
 from frontdesk.memory.validation import RecordPage
 
 STANDARD_INPUT = "-"

@@ -31,8 +31,8 @@ from frontdesk.interfaces.cli.person import (
 from frontdesk.journal.service import CallRecord
 from frontdesk.memory.model import AiMode, AiStatus, AiTask, AiTaskType, ItemType, Priority, TimeEntry
 from frontdesk.memory.operations.base import format_time
-from frontdesk.memory.operations.tasks import format_day, format_entry
-from frontdesk.memory.operations.work_queue import AiTaskContent, format_work, format_work_line
+from frontdesk.memory.operations.task_requests import AiTaskContent
+from frontdesk.memory.operations.task_text import format_day, format_entry, format_work, format_work_line
 from frontdesk.memory.time_tracking import DaySpending, StartedTimer
 from frontdesk.memory.validation import RecordPage
 from frontdesk.memory.work_queue_rules import AiTaskFilter

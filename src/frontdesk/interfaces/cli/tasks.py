@@ -35,7 +35,8 @@ from frontdesk.interfaces.cli.task_work import approve, assign, day, list_work, 
 from frontdesk.journal.service import CallRecord
 from frontdesk.memory.model import CompletionBehavior, Priority, ProgressCalculation, Task, TaskStatus
 from frontdesk.memory.operations.base import format_time
-from frontdesk.memory.operations.tasks import TaskContent, format_task, format_task_line
+from frontdesk.memory.operations.task_requests import TaskContent
+from frontdesk.memory.operations.task_text import format_task, format_task_line
 from frontdesk.memory.tasks_rules import TaskFilter, TaskSort
 from frontdesk.memory.validation import RecordPage
 

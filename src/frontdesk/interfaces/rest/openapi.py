@@ -127,7 +127,8 @@ def _responses(models: RouteModels, schemas: Mapping[TypeKey, Mapping[str, Any]]
         told |= {status: dict(doc) for status, doc in DETAILED_ERROR_RESPONSES.items()}
     for status, doc in route.responses.items():
         own: Json = dict(to_jsonable_python({key: value for key, value in doc.items() if key != "model"}))
-        before = cast("Json", told.get(str(status), {}))
+        # A route's own description of an error stands in the place of the general one.
+        before = cast("Json", told[str(status)]) if status == route.status else {}
         content = _merge_content(before, own, schemas[name, str(status)] if "model" in doc else None)
         told[str(status)] = {**before, **own, **({"content": content} if content else {})}
     return told

@@ -1,212 +1,47 @@
-"""Defines the tools for activities."""
+"""Declares the operations on activities."""
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
-from zoneinfo import ZoneInfo
 
-from pydantic import Field
-
+from frontdesk.identity.rights import ACTIVITIES_READ, ACTIVITIES_WRITE
 from frontdesk.memory.activities_rules import ActivityFilter, ActivityStats
-from frontdesk.memory.model import Activity, ActivityStatus, ActivityType, Intensity, PersonScope
+from frontdesk.memory.model import Activity, PersonScope
 from frontdesk.memory.operations.base import (
-    ADDS_HINTS,
-    CHANGES_HINTS,
     EmptyRequest,
-    IdText,
-    JsonMetadata,
-    LongText,
-    MemoryRequest,
-    MemoryTool,
-    MemoryToolResult,
-    Minutes,
-    OneToTen,
-    PagedRequest,
     RecordIdRequest,
-    ShortText,
-    SortOrder,
-    Tags,
-    TimeText,
     ToolAnswer,
-    format_count,
-    format_counts,
-    format_minutes,
+    ZoneQuery,
+    for_person,
     format_page,
-    format_span,
-    format_tags,
-    format_when,
     join_lines,
-    join_parts,
-    labelled_text,
+    memory_agent_tool,
+    memory_tool,
     person_zone,
 )
+from frontdesk.memory.operations.timeline_requests import (
+    ActivityContent,
+    ActivityId,
+    ActivityQuery,
+    CreateActivity,
+    NewActivityContent,
+    SearchActivities,
+    UpdateActivity,
+)
+from frontdesk.memory.operations.timeline_text import format_activity, format_activity_line, format_activity_stats
+from frontdesk.memory.rest import timeline as rest
+from frontdesk.memory.rest.responses import (
+    EXAMPLE_ACTIVITY,
+    NEW_ACTIVITY,
+    ActivityListResponse,
+    ActivityResponse,
+    DoneResponse,
+)
+from frontdesk.memory.rest.routes import memory_route
 from frontdesk.memory.service import RecordServices
+from frontdesk.operations import Answer, Effect, Operation, Requires
 
-MAX_TITLE = 500
-
-
-class ActivityFields(MemoryRequest):
-    """The fields of an activity; moods, energies and satisfaction go from 1 to 10."""
-
-    description: LongText | None = None
-    ended_at: TimeText | None = None
-    mood_after: OneToTen | None = None
-    energy_after: OneToTen | None = None
-    satisfaction_level: OneToTen | None = None
-    intensity_level: Intensity | None = None
-    notes: LongText | None = None
-    insights: LongText | None = None
-    gratitude: LongText | None = None
-    status: ActivityStatus | None = None
-    tags: Tags | None = None
-
-
-class ActivityDetailFields(ActivityFields):
-    """The same, with how it began, where, and with whom."""
-
-    started_at: TimeText | None = None
-    duration_minutes: Minutes | None = None
-    mood_before: OneToTen | None = None
-    energy_before: OneToTen | None = None
-    location: ShortText | None = None
-    weather: ShortText | None = None
-    companions: Tags | None = None
-    category_id: ShortText | None = Field(None, description="A category's id or name.")
-
-
-class CreateActivity(ActivityDetailFields):
-    """A new activity."""
-
-    title: str = Field(min_length=1, max_length=MAX_TITLE)
-    activity_type: ActivityType
-    status: ActivityStatus | None = Field(None, description="completed, unless said otherwise.")
-
-
-class UpdateActivity(ActivityFields):
-    """Changes of an activity."""
-
-    id: IdText
-    title: str | None = Field(None, min_length=1, max_length=MAX_TITLE)
-    activity_type: ActivityType | None = None
-
-
-class NewActivityContent(CreateActivity):
-    """A new activity as apps write it."""
-
-    metadata: JsonMetadata | None = None
-
-
-class ActivityContent(ActivityDetailFields):
-    """Changes of an activity as apps write them; null removes a value."""
-
-    title: str | None = Field(None, min_length=1, max_length=MAX_TITLE)
-    activity_type: ActivityType | None = None
-    metadata: JsonMetadata | None = None
-
-
-class SearchActivities(PagedRequest):
-    """Filters of activities."""
-
-    activity_type: ActivityType | None = None
-    status: ActivityStatus | None = None
-    intensity_level: Intensity | None = None
-    min_satisfaction: OneToTen | None = None
-    min_mood_after: OneToTen | None = None
-    location: ShortText | None = None
-    from_: TimeText | None = Field(None, alias="from", description="Begun on or after this.")
-    to: TimeText | None = Field(None, description="Begun on or before this.")
-    search: ShortText | None = None
-    tags: Tags | None = Field(None, description="Any of these, comma separated.")
-    category_id: ShortText | None = Field(None, description="A category's id or name.")
-    sort_by: Literal["started_at", "satisfaction_level", "mood_after", "title", "created_at"] = "started_at"
-    sort_order: SortOrder = "desc"
-
-
-def format_activity_line(activity: Activity, zone: ZoneInfo) -> str:
-    """An activity on one line, with the id that other tools ask for."""
-    return f"- {activity.title} (id {activity.id}): {_format_status(activity, zone)}"
-
-
-def format_activity(activity: Activity, zone: ZoneInfo) -> str:
-    """An activity with everything that is known of it."""
-    return join_lines(
-        format_activity_line(activity, zone).removeprefix("- "),
-        labelled_text("Description", activity.description),
-        _format_feelings(activity),
-        _format_setting(activity),
-        labelled_text("Notes", activity.notes),
-        labelled_text("Insights", activity.insights),
-        labelled_text("Gratitude", activity.gratitude),
-        f"Category {activity.category_id}" if activity.category_id else "",
-    )
-
-
-def format_activity_stats(found: ActivityStats) -> str:
-    averages = (
-        ("satisfaction", found.average_satisfaction, "{:g} of 10"),
-        ("mood", found.average_mood_change, "{:+g}"),
-        ("energy", found.average_energy_change, "{:+g}"),
-    )
-    said = join_parts(f"{name} {form.format(value)}" for name, value, form in averages if value is not None)
-    return join_lines(
-        f"{format_count(found.total, 'activity', 'activities')}, {format_minutes(found.total_minutes)} in all; "
-        f"{found.this_week:,} this week, {found.this_month:,} this month",
-        format_counts("By type", found.by_type),
-        format_counts("Minutes by type", found.minutes_by_type),
-        format_counts("By status", found.by_status),
-        f"On average: {said}" if said else "",
-    )
-
-
-def _format_status(activity: Activity, zone: ZoneInfo) -> str:
-    return join_parts(
-        [
-            activity.activity_type,
-            activity.status,
-            _format_when(activity, zone),
-            format_minutes(activity.duration_minutes) if activity.duration_minutes else "",
-            f"{activity.intensity_level} intensity",
-            f"satisfaction {activity.satisfaction_level} of 10" if activity.satisfaction_level else "",
-            format_tags(activity.tags),
-        ]
-    )
-
-
-def _format_when(activity: Activity, zone: ZoneInfo) -> str:
-    if activity.status is ActivityStatus.ACTIVE:
-        return format_span(activity.started_at, activity.ended_at, zone)
-    return format_when(activity.started_at, activity.ended_at, zone)
-
-
-def _format_feelings(activity: Activity) -> str:
-    said = join_parts(
-        [
-            _format_change("mood", activity.mood_before, activity.mood_after),
-            _format_change("energy", activity.energy_before, activity.energy_after),
-        ]
-    )
-    return f"Felt: {said} (of 10)" if said else ""
-
-
-def _format_change(what: str, before: int | None, after: int | None) -> str:
-    if before is not None and after is not None:
-        return f"{what} {before} before, {after} after"
-    if before is None and after is None:
-        return ""
-    return f"{what} {before} before" if before is not None else f"{what} {after} after"
-
-
-def _format_setting(activity: Activity) -> str:
-    said = join_parts(
-        [
-            f"at {activity.location}" if activity.location else "",
-            f"weather {activity.weather}" if activity.weather else "",
-            f"with {', '.join(activity.companions)}" if activity.companions else "",
-        ]
-    )
-    return said[:1].upper() + said[1:]
-
-
+ACTIVITIES_PATH = "/activities"
+ACTIVITY_PATH = f"{ACTIVITIES_PATH}/{{activity_id}}"
 CREATE_ACTIVITY = (
     "Write down something that the person did or does, and how it felt: a run, a walk, an evening with friends. Title "
     "and type are needed. Moods, energies and satisfaction go from 1 to 10. Of start, end and duration_minutes, two "
@@ -232,12 +67,6 @@ NO_ACTIVITIES = (
 )
 
 
-class ActivityAnswer(ToolAnswer):
-    """One activity."""
-
-    activity: Activity
-
-
 class ActivitiesAnswer(ToolAnswer):
     """A page of activities."""
 
@@ -253,82 +82,150 @@ class ActivityStatsAnswer(ToolAnswer):
     stats: ActivityStats
 
 
-async def create_activity_tool(services: RecordServices, scope: PersonScope, given: CreateActivity) -> MemoryToolResult:
-    return await _activity_result(
-        services, scope, await services.activities.create(scope, given.provided()), "Written down."
-    )
+async def create_activity(services: RecordServices, scope: PersonScope, request: CreateActivity) -> Answer:
+    activity = await services.activities.create(scope, request.provided())
+    return await _activity_answer(services, scope, activity, "Written down.")
 
 
-async def search_activities_tool(
-    services: RecordServices, scope: PersonScope, given: SearchActivities
-) -> MemoryToolResult:
-    said = given.provided("from_", "to", "limit", "offset")
-    wanted = ActivityFilter(
-        **said, started_from=given.from_, started_to=given.to, limit=given.limit, offset=given.offset
+async def search_activities(services: RecordServices, scope: PersonScope, request: SearchActivities) -> Answer:
+    fields = request.provided("from_", "to", "limit", "offset")
+    filters = ActivityFilter(
+        **fields, started_from=request.from_, started_to=request.to, limit=request.limit, offset=request.offset
     )
-    page = await services.activities.list(scope, wanted)
+    page = await services.activities.list(scope, filters)
     zone = await person_zone(services, scope)
     text = format_page(page, partial(format_activity_line, zone=zone), "activity", "activities", none=NO_ACTIVITIES)
-    answer = ActivitiesAnswer(activities=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
-    return MemoryToolResult(text, answer)
+    data = ActivitiesAnswer(activities=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
+    return Answer(text, data)
 
 
-async def get_activity_tool(services: RecordServices, scope: PersonScope, request: RecordIdRequest) -> MemoryToolResult:
-    return await _activity_result(services, scope, await services.activities.get(scope, request.id))
+async def get_activity(services: RecordServices, scope: PersonScope, request: RecordIdRequest) -> Answer:
+    return await _activity_answer(services, scope, await services.activities.get(scope, request.id))
 
 
-async def update_activity_tool(services: RecordServices, scope: PersonScope, given: UpdateActivity) -> MemoryToolResult:
-    return await _activity_result(
-        services, scope, await services.activities.update(scope, given.id, given.provided("id")), "Changed."
-    )
+async def update_activity(services: RecordServices, scope: PersonScope, request: UpdateActivity) -> Answer:
+    activity = await services.activities.update(scope, request.id, request.provided("id"))
+    return await _activity_answer(services, scope, activity, "Changed.")
 
 
-async def activity_stats_tool(services: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
-    found = await services.activities.stats(scope)
-    return MemoryToolResult(format_activity_stats(found), ActivityStatsAnswer(stats=found))
+async def get_activity_stats(services: RecordServices, scope: PersonScope, _request: EmptyRequest) -> Answer:
+    stats = await services.activities.stats(scope)
+    return Answer(format_activity_stats(stats), ActivityStatsAnswer(stats=stats))
 
 
-async def _activity_result(
-    services: RecordServices, scope: PersonScope, activity: Activity, first: str = ""
-) -> MemoryToolResult:
+async def _activity_answer(services: RecordServices, scope: PersonScope, activity: Activity, first: str = "") -> Answer:
     text = join_lines(first, format_activity(activity, await person_zone(services, scope)))
-    return MemoryToolResult(text, ActivityAnswer(activity=activity))
+    return Answer(text, ActivityResponse(activity=activity))
 
 
-ACTIVITY_TOOLS: tuple[MemoryTool, ...] = (
-    MemoryTool(
-        "create_activity",
-        "Write down an activity",
-        CREATE_ACTIVITY,
-        CreateActivity,
-        ActivityAnswer,
-        create_activity_tool,
-        **ADDS_HINTS,
+ACTIVITY_EXAMPLE = {"activity": EXAMPLE_ACTIVITY}
+
+ACTIVITY_OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="create_activity",
+        summary="Write down an activity",
+        request=CreateActivity,
+        run=for_person(create_activity),
+        scopes=(ACTIVITIES_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.ADDS,
+        mcp=memory_tool("Write down an activity", CREATE_ACTIVITY, ActivityResponse),
+        agents=memory_agent_tool("create_activity", CREATE_ACTIVITY),
+        rest=memory_route(
+            "POST",
+            ACTIVITIES_PATH,
+            query=ZoneQuery,
+            body=NewActivityContent,
+            body_example=NEW_ACTIVITY,
+            run=rest.create_activity,
+            response=ActivityResponse,
+            status=201,
+            example=ACTIVITY_EXAMPLE,
+        ),
     ),
-    MemoryTool(
-        "search_activities",
-        "Find activities",
-        SEARCH_ACTIVITIES,
-        SearchActivities,
-        ActivitiesAnswer,
-        search_activities_tool,
+    Operation(
+        name="search_activities",
+        summary="Activities",
+        request=SearchActivities,
+        run=for_person(search_activities),
+        scopes=(ACTIVITIES_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("Find activities", SEARCH_ACTIVITIES, ActivitiesAnswer),
+        agents=memory_agent_tool("search_activities", SEARCH_ACTIVITIES),
+        rest=memory_route(
+            "GET",
+            ACTIVITIES_PATH,
+            name="list_activities",
+            query=ActivityQuery,
+            run=rest.list_activities,
+            response=ActivityListResponse,
+            example={"activities": [EXAMPLE_ACTIVITY], "count": 1},
+        ),
     ),
-    MemoryTool("get_activity", "Look at an activity", GET_ACTIVITY, RecordIdRequest, ActivityAnswer, get_activity_tool),
-    MemoryTool(
-        "update_activity",
-        "Change an activity",
-        UPDATE_ACTIVITY,
-        UpdateActivity,
-        ActivityAnswer,
-        update_activity_tool,
-        **CHANGES_HINTS,
+    Operation(
+        name="get_activity",
+        summary="An activity",
+        request=RecordIdRequest,
+        run=for_person(get_activity),
+        scopes=(ACTIVITIES_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("Look at an activity", GET_ACTIVITY, ActivityResponse),
+        agents=memory_agent_tool("get_activity", GET_ACTIVITY),
+        rest=memory_route(
+            "GET",
+            ACTIVITY_PATH,
+            name="show_activity",
+            run=rest.show_activity,
+            response=ActivityResponse,
+            example=ACTIVITY_EXAMPLE,
+        ),
     ),
-    MemoryTool(
-        "get_activity_stats",
-        "Activities in figures",
-        GET_ACTIVITY_STATS,
-        EmptyRequest,
-        ActivityStatsAnswer,
-        activity_stats_tool,
+    Operation(
+        name="update_activity",
+        summary="Change an activity",
+        request=UpdateActivity,
+        run=for_person(update_activity),
+        scopes=(ACTIVITIES_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.CHANGES,
+        mcp=memory_tool("Change an activity", UPDATE_ACTIVITY, ActivityResponse),
+        agents=memory_agent_tool("update_activity", UPDATE_ACTIVITY),
+        rest=memory_route(
+            "PUT",
+            ACTIVITY_PATH,
+            query=ZoneQuery,
+            body=ActivityContent,
+            run=rest.update_activity,
+            response=ActivityResponse,
+            example=ACTIVITY_EXAMPLE,
+        ),
+    ),
+    Operation(
+        name="delete_activity",
+        summary="Delete an activity, with the time spent on it",
+        request=ActivityId,
+        run=for_person(rest.delete_activity),
+        scopes=(ACTIVITIES_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.CHANGES,
+        rest=memory_route("DELETE", ACTIVITY_PATH, response=DoneResponse),
+    ),
+    Operation(
+        name="get_activity_stats",
+        summary="What was done and how it felt, in numbers",
+        request=EmptyRequest,
+        run=for_person(get_activity_stats),
+        scopes=(ACTIVITIES_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("Activities in figures", GET_ACTIVITY_STATS, ActivityStatsAnswer),
+        agents=memory_agent_tool("get_activity_stats", GET_ACTIVITY_STATS),
+        rest=memory_route(
+            "GET",
+            f"{ACTIVITIES_PATH}/stats",
+            name="activity_stats",
+            query=ZoneQuery,
+            run=rest.activity_stats,
+            response=ActivityStats,
+        ),
     ),
 )

@@ -30,6 +30,14 @@ def _split_tags(value: object) -> object:
     return value
 
 
+def split_words(value: object) -> object:
+    """Split words at commas; a repeated parameter of a query works too."""
+    if not isinstance(value, list):
+        return value
+    parts = [str(one).split(TAG_SEPARATOR) for one in cast("list[object]", value)]
+    return [word.strip() for part in parts for word in part if word.strip()]
+
+
 def _check_json(value: dict[str, Any]) -> dict[str, Any]:
     found = parse_json_object(value)
     if found is None:
@@ -41,6 +49,7 @@ LongText = Annotated[str, Field(max_length=MAX_TEXT)]
 ShortText = Annotated[str, Field(max_length=300)]
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
 Tags = Annotated[list[Tag], Field(max_length=MAX_TAGS), BeforeValidator(_split_tags)]
+WordList = Annotated[list[Tag], Field(max_length=MAX_TAGS), BeforeValidator(split_words)]
 IdText = Annotated[str, Field(min_length=1, max_length=100)]
 Percent = Annotated[int, Field(ge=0, le=100)]
 Minutes = Annotated[int, Field(gt=0, le=10_000_000)]
@@ -100,6 +109,20 @@ class PagedRequest(MemoryRequest):
     offset: int = Field(0, ge=0, le=10_000_000, description="Leave out so many first.")
 
 
+class ZoneQuery(MemoryRequest, extra="ignore"):
+    """The time zone of days, and of times without one."""
+
+    timezone: ZoneName | None = None
+
+
+class ListQuery(PagedRequest):
+    """Which part of a list of the HTTP API, and the time zone of its days."""
+
+    limit: int = Field(50, ge=1, le=1000, description="At most so many.")
+    tags: WordList | None = Field(None, description="One of these at least, with commas between them.")
+    timezone: ZoneName | None = None
+
+
 class ToolAnswer(BaseModel):
     """The base of every structured answer. It has whole records; the text beside it has what matters."""
 
@@ -121,7 +144,7 @@ def for_person(run: PersonRun) -> Run:
 
 
 def memory_tool(
-    title: str, description: str, response: type[ToolAnswer], *, name: str = "", outside_contract: bool = False
+    title: str, description: str, response: type[BaseModel], *, name: str = "", outside_contract: bool = False
 ) -> McpTool:
     """How MCP offers an operation on a person's records. Agents on a Letta server do not get these tools: so many would
     hide their other tools."""

@@ -1,241 +1,55 @@
-"""Defines the tools for memories."""
+"""Declares the operations on memories and their anchors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any, Literal
-from zoneinfo import ZoneInfo
 
-from pydantic import Field
-from typing_extensions import override
-
+from frontdesk.identity.rights import MEMORIES_READ, MEMORIES_WRITE
 from frontdesk.memory.memories_rules import MemoryFilter, MemoryStats
-from frontdesk.memory.model import (
-    MAX_SEARCH_LIMIT,
-    AnchorRelation,
-    ItemSearch,
-    ItemStatus,
-    ItemType,
-    Memory,
-    MemoryStatus,
-    MemoryType,
-    PersonScope,
-)
+from frontdesk.memory.model import MAX_SEARCH_LIMIT, ItemSearch, ItemStatus, ItemType, Memory, PersonScope
 from frontdesk.memory.operations.base import (
-    ADDS_HINTS,
-    CHANGES_HINTS,
-    MAX_LINE,
-    Arousal,
     EmptyRequest,
-    IdText,
-    JsonMetadata,
-    Latitude,
-    Longitude,
-    LongText,
-    MemoryRequest,
-    MemoryTool,
-    MemoryToolResult,
-    MinusFiveToFive,
-    PagedRequest,
     RecordIdRequest,
-    Salience,
-    ShortText,
-    SortOrder,
-    Tags,
-    TimeText,
     ToolAnswer,
-    format_count,
-    format_counts,
+    ZoneQuery,
+    for_person,
     format_page,
-    format_tags,
-    format_time,
-    format_when,
     join_lines,
-    join_parts,
-    labelled_text,
+    memory_agent_tool,
+    memory_tool,
     person_zone,
 )
+from frontdesk.memory.operations.timeline_requests import (
+    AddMemory,
+    AnchorContent,
+    ItemId,
+    MemoryContent,
+    MemoryId,
+    MemoryQuery,
+    MemorySearchQuery,
+    RemoveAnchor,
+    SearchMemories,
+    UpdateMemory,
+)
+from frontdesk.memory.operations.timeline_text import format_memory, format_memory_line, format_memory_stats
+from frontdesk.memory.rest import timeline as rest
+from frontdesk.memory.rest.responses import (
+    EXAMPLE_ANCHOR,
+    EXAMPLE_MEMORY,
+    NEW_ANCHOR,
+    NEW_MEMORY,
+    AnchoredListResponse,
+    AnchorListResponse,
+    AnchorResponse,
+    DoneResponse,
+    example_response,
+)
+from frontdesk.memory.rest.routes import memory_route
 from frontdesk.memory.service import RecordServices
-from frontdesk.text import one_line
+from frontdesk.operations import Answer, Effect, Operation, Requires
 
-MAX_TITLE = 500
-
-
-class HappenedRange(MemoryRequest):
-    """A range of time."""
-
-    start: TimeText
-    end: TimeText | None = None
-
-
-class MemoryFields(MemoryRequest):
-    """The fields of a memory."""
-
-    title: str | None = Field(None, min_length=1, max_length=MAX_TITLE)
-    memory_type: MemoryType | None = None
-    emotion_valence: MinusFiveToFive | None = Field(None, description="From -5, very bad, to 5, very good.")
-    emotion_arousal: Arousal | None = Field(None, description="From 0, calm, to 5, stirred.")
-    energy_delta: MinusFiveToFive | None = Field(None, description="What it took (-5) or gave (5).")
-    place_name: ShortText | None = None
-    is_highlight: bool | None = None
-    salience_score: Salience | None = Field(None, description="How much it matters, from 0 to 1.")
-    category_id: ShortText | None = Field(None, description="A category's id or name.")
-    tags: Tags | None = None
-    expires_at: TimeText | None = Field(None, description="When it is no longer true; it is kept, and no longer found.")
-
-
-class MemoryContextFields(MemoryFields):
-    """The fields of a memory, with its place and times."""
-
-    latitude: Latitude | None = None
-    longitude: Longitude | None = None
-    happened_range: HappenedRange | None = Field(None, description="When it happened, if not when it was captured.")
-    captured_at: TimeText | None = None
-    supersedes: IdText | None = Field(
-        None, description="The id of a memory that this one replaces: that one is kept, and no longer found."
-    )
-
-    @override
-    def provided(self, *but: str) -> Mapping[str, Any]:
-        return _split_happened_range(super().provided(*but))
-
-    @override
-    def changes(self, *but: str) -> Mapping[str, Any]:
-        return _split_happened_range(super().changes(*but))
-
-
-class AddMemory(MemoryContextFields):
-    """A new memory."""
-
-    note: LongText = Field(min_length=1, description="What is to be remembered, understandable by itself.")
-
-
-class UpdateMemory(MemoryFields):
-    """Changes of a memory."""
-
-    id: IdText
-    note: LongText | None = Field(None, min_length=1)
-
-
-class MemoryContent(MemoryContextFields):
-    """A memory as apps write it, with a title, a note or both; null removes a value."""
-
-    note: LongText | None = None
-    description: LongText | None = Field(None, description="Another name for the note.")
-    status: MemoryStatus | None = None
-    metadata: JsonMetadata | None = None
-
-
-class AnchorContent(MemoryRequest):
-    """An anchor of a memory to a task, an activity or another item. The same relation again is a change."""
-
-    anchor_item_id: IdText
-    relation: AnchorRelation | None = Field(None, description="about, unless said otherwise.")
-    local_start: TimeText | None = None
-    local_end: TimeText | None = None
-    weight: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] | None = None
-    notes: LongText | None = None
-
-
-class SearchMemories(PagedRequest):
-    """Filters of memories."""
-
-    memory_type: MemoryType | None = None
-    status: MemoryStatus | None = None
-    is_highlight: bool | None = None
-    search: ShortText | None = Field(
-        None, description="What they are about, in plain words: found by words and meaning."
-    )
-    tags: Tags | None = Field(None, description="Any of these, comma separated.")
-    place_name: ShortText | None = None
-    min_emotion_valence: MinusFiveToFive | None = None
-    max_emotion_valence: MinusFiveToFive | None = None
-    min_salience: Salience | None = None
-    captured_from: TimeText | None = None
-    captured_to: TimeText | None = None
-    near_lat: Latitude | None = None
-    near_lng: Longitude | None = None
-    distance_km: float | None = Field(None, gt=0, le=20_100, allow_inf_nan=False)
-    category_id: ShortText | None = Field(None, description="A category's id or name.")
-    sort_by: Literal["captured_at", "happened_at", "salience_score", "emotion_valence", "updated_at"] | None = Field(
-        None, description="The best match first where `search` is given, otherwise the last captured."
-    )
-    sort_order: SortOrder = "desc"
-
-
-def _split_happened_range(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Split the range of time into its two ends."""
-    if "happened_range" not in fields:
-        return fields
-    happened: Mapping[str, Any] = fields["happened_range"] or {}
-    others = {name: value for name, value in fields.items() if name != "happened_range"}
-    return {**others, "happened_start": happened.get("start"), "happened_end": happened.get("end")}
-
-
-def format_memory_line(memory: Memory, zone: ZoneInfo) -> str:
-    """A memory on two lines: what it is, and how its note begins."""
-    begins = one_line(memory.note, MAX_LINE)
-    return join_lines(
-        f"- {memory.title} (id {memory.id}): {_format_status(memory, zone)}",
-        f"  {begins}" if begins and begins != memory.title else "",
-    )
-
-
-def format_memory(memory: Memory, zone: ZoneInfo) -> str:
-    """A memory with everything that is known of it."""
-    return join_lines(
-        f"{memory.title} (id {memory.id}): {_format_status(memory, zone)}",
-        labelled_text("Note", "" if memory.note == memory.title else memory.note),
-        _format_feeling(memory),
-        f"Category {memory.category_id}" if memory.category_id else "",
-        f"It replaced {memory.supersedes}." if memory.supersedes else "",
-        f"It was replaced by {memory.superseded_by}; use that one." if memory.superseded_by else "",
-        f"True until {format_time(memory.expires_at, zone)}." if memory.expires_at else "",
-    )
-
-
-def format_memory_stats(found: MemoryStats) -> str:
-    averages = (("valence", found.average_valence, "of -5 to 5"), ("salience", found.average_salience, "of 0 to 1"))
-    said = join_parts(f"{name} {value:g} {scale}" for name, value, scale in averages if value is not None)
-    return join_lines(
-        f"{format_count(found.total, 'memory', 'memories')}, {format_count(found.highlights, 'highlight')}; "
-        f"{found.this_week:,} this week, {found.this_month:,} this month",
-        format_counts("By type", found.by_type),
-        format_counts("By place", found.by_place),
-        format_counts("By tag", found.by_tag),
-        f"On average: {said}" if said else "",
-        f"Kept, and no longer found: {found.superseded:,} superseded, {found.expired:,} expired"
-        if found.superseded or found.expired
-        else "",
-    )
-
-
-def _format_status(memory: Memory, zone: ZoneInfo) -> str:
-    return join_parts(
-        [
-            memory.memory_type,
-            "" if memory.status is MemoryStatus.ACTIVE else memory.status,
-            "highlight" if memory.is_highlight else "",
-            f"captured {format_time(memory.captured_at, zone)}",
-            f"happened {format_when(memory.happened_start, memory.happened_end, zone)}"
-            if memory.happened_start
-            else "",
-            f"at {memory.place_name}" if memory.place_name else "",
-            f"salience {memory.salience_score:g}" if memory.salience_score is not None else "",
-            format_tags(memory.tags),
-        ]
-    )
-
-
-def _format_feeling(memory: Memory) -> str:
-    scales = (
-        ("valence", memory.emotion_valence, "of -5 to 5"),
-        ("arousal", memory.emotion_arousal, "of 0 to 5"),
-        ("energy", memory.energy_delta, "of -5 to 5"),
-    )
-    said = join_parts(f"{name} {value} {scale}" for name, value, scale in scales if value is not None)
-    return f"Felt: {said}" if said else ""
-
-
+MEMORIES_PATH = "/memories"
+MEMORY_PATH = f"{MEMORIES_PATH}/{{memory_id}}"
+ANCHORS_PATH = f"{MEMORY_PATH}/anchors"
 # The filters that search applies itself, so that the best hits are searched among what passes them.
 SEARCH_FIELDS = {
     "tags",
@@ -246,20 +60,6 @@ SEARCH_FIELDS = {
     "min_emotion_valence",
     "max_emotion_valence",
 }
-
-
-def _item_search(request: SearchMemories, text: str) -> ItemSearch:
-    fields = request.provided()
-    return ItemSearch(
-        text=text,
-        types=frozenset({ItemType.MEMORY}),
-        limit=MAX_SEARCH_LIMIT,
-        category=request.category_id,
-        statuses=frozenset({ItemStatus(request.status)}) if request.status else None,
-        **{name: fields[name] for name in SEARCH_FIELDS if name in fields},
-    )
-
-
 ADD_MEMORY = (
     "Remember something for the person: a fact, a wish, a thought, something that happened. Write the note so that it "
     "can be understood by itself, without this conversation. Only a note is needed. "
@@ -317,81 +117,233 @@ class DeletedAnswer(ToolAnswer):
     deleted: bool
 
 
-async def add_memory_tool(services: RecordServices, scope: PersonScope, given: AddMemory) -> MemoryToolResult:
-    return await _memory_result(services, scope, await services.memories.create(scope, given.provided()), "Remembered.")
+async def add_memory(services: RecordServices, scope: PersonScope, request: AddMemory) -> Answer:
+    memory = await services.memories.create(scope, request.provided())
+    return await _memory_answer(services, scope, memory, "Remembered.")
 
 
-async def search_memories_tool(
-    services: RecordServices, scope: PersonScope, request: SearchMemories
-) -> MemoryToolResult:
-    wanted = MemoryFilter(**request.provided("search", "limit", "offset"), limit=request.limit, offset=request.offset)
+async def search_memories(services: RecordServices, scope: PersonScope, request: SearchMemories) -> Answer:
+    filters = MemoryFilter(**request.provided("search", "limit", "offset"), limit=request.limit, offset=request.offset)
     if request.search:
         query = _item_search(request, request.search)
-        found = await services.search.list_memories(scope, query, wanted, best_first=request.sort_by is None)
+        found = await services.search.list_memories(scope, query, filters, best_first=request.sort_by is None)
         page, zone = found.page, found.zone
     else:
-        page, zone = await services.memories.list(scope, wanted), await person_zone(services, scope)
+        page, zone = await services.memories.list(scope, filters), await person_zone(services, scope)
     text = format_page(page, partial(format_memory_line, zone=zone), "memory", "memories", none=NO_MEMORIES)
-    answer = MemoriesAnswer(memories=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
-    return MemoryToolResult(text, answer)
+    data = MemoriesAnswer(memories=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
+    return Answer(text, data)
 
 
-async def get_memory_tool(services: RecordServices, scope: PersonScope, request: RecordIdRequest) -> MemoryToolResult:
-    return await _memory_result(services, scope, await services.memories.get(scope, request.id))
-
-
-async def update_memory_tool(services: RecordServices, scope: PersonScope, given: UpdateMemory) -> MemoryToolResult:
-    return await _memory_result(
-        services, scope, await services.memories.update(scope, given.id, given.provided("id")), "Changed."
+def _item_search(request: SearchMemories, text: str) -> ItemSearch:
+    fields = request.provided()
+    return ItemSearch(
+        text=text,
+        types=frozenset({ItemType.MEMORY}),
+        limit=MAX_SEARCH_LIMIT,
+        category=request.category_id,
+        statuses=frozenset({ItemStatus(request.status)}) if request.status else None,
+        **{name: fields[name] for name in SEARCH_FIELDS if name in fields},
     )
 
 
-async def delete_memory_tool(
-    services: RecordServices, scope: PersonScope, request: RecordIdRequest
-) -> MemoryToolResult:
+async def get_memory(services: RecordServices, scope: PersonScope, request: RecordIdRequest) -> Answer:
+    return await _memory_answer(services, scope, await services.memories.get(scope, request.id))
+
+
+async def update_memory(services: RecordServices, scope: PersonScope, request: UpdateMemory) -> Answer:
+    memory = await services.memories.update(scope, request.id, request.provided("id"))
+    return await _memory_answer(services, scope, memory, "Changed.")
+
+
+async def delete_memory(services: RecordServices, scope: PersonScope, request: RecordIdRequest) -> Answer:
     await services.memories.delete(scope, request.id)
-    return MemoryToolResult(
-        f"The memory {request.id} is deleted, and no longer found.", DeletedAnswer(id=request.id, deleted=True)
-    )
+    text = f"The memory {request.id} is deleted, and no longer found."
+    return Answer(text, DeletedAnswer(id=request.id, deleted=True))
 
 
-async def memory_stats_tool(services: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
-    figures = await services.memories.stats(scope)
-    return MemoryToolResult(format_memory_stats(figures), MemoryStatsAnswer(stats=figures))
+async def get_memory_stats(services: RecordServices, scope: PersonScope, _request: EmptyRequest) -> Answer:
+    stats = await services.memories.stats(scope)
+    return Answer(format_memory_stats(stats), MemoryStatsAnswer(stats=stats))
 
 
-async def _memory_result(
-    services: RecordServices, scope: PersonScope, memory: Memory, first: str = ""
-) -> MemoryToolResult:
+async def _memory_answer(services: RecordServices, scope: PersonScope, memory: Memory, first: str = "") -> Answer:
     text = join_lines(first, format_memory(memory, await person_zone(services, scope)))
-    return MemoryToolResult(text, MemoryAnswer(memory=memory))
+    return Answer(text, MemoryAnswer(memory=memory))
 
 
-MEMORY_TOOLS: tuple[MemoryTool, ...] = (
-    MemoryTool("add_memory", "Remember something", ADD_MEMORY, AddMemory, MemoryAnswer, add_memory_tool, **ADDS_HINTS),
-    MemoryTool(
-        "search_memories", "Find memories", SEARCH_MEMORIES, SearchMemories, MemoriesAnswer, search_memories_tool
+MEMORIES_OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="add_memory",
+        summary="Remember something",
+        request=AddMemory,
+        run=for_person(add_memory),
+        scopes=(MEMORIES_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.ADDS,
+        mcp=memory_tool("Remember something", ADD_MEMORY, MemoryAnswer),
+        agents=memory_agent_tool("add_memory", ADD_MEMORY),
+        rest=memory_route(
+            "POST",
+            MEMORIES_PATH,
+            name="create_memory",
+            query=ZoneQuery,
+            body=MemoryContent,
+            body_example=NEW_MEMORY,
+            run=rest.create_memory,
+            response=Memory,
+            status=201,
+            example=EXAMPLE_MEMORY,
+        ),
     ),
-    MemoryTool("get_memory", "Look at a memory", GET_MEMORY, RecordIdRequest, MemoryAnswer, get_memory_tool),
-    MemoryTool(
-        "update_memory",
-        "Change a memory",
-        UPDATE_MEMORY,
-        UpdateMemory,
-        MemoryAnswer,
-        update_memory_tool,
-        **CHANGES_HINTS,
+    Operation(
+        name="search_memories",
+        summary="Find memories by words and by meaning",
+        request=SearchMemories,
+        run=for_person(search_memories),
+        scopes=(MEMORIES_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("Find memories", SEARCH_MEMORIES, MemoriesAnswer),
+        agents=memory_agent_tool("search_memories", SEARCH_MEMORIES),
+        rest=memory_route(
+            "GET",
+            f"{MEMORIES_PATH}/search",
+            query=MemorySearchQuery,
+            run=rest.search_memories,
+            response=rest.MemorySearchResponse,
+            example={**rest.SEARCH_EXAMPLE, "results": [{**rest.MATCH_EXAMPLE, "memory": EXAMPLE_MEMORY}]},
+        ),
     ),
-    MemoryTool(
-        "delete_memory",
-        "Delete a memory",
-        DELETE_MEMORY,
-        RecordIdRequest,
-        DeletedAnswer,
-        delete_memory_tool,
-        **CHANGES_HINTS,
+    Operation(
+        name="list_memories",
+        summary="Memories",
+        request=MemoryQuery,
+        run=for_person(rest.list_memories),
+        scopes=(MEMORIES_READ,),
+        requires=Requires.PERSON,
+        rest=memory_route(
+            "GET",
+            MEMORIES_PATH,
+            response=list[Memory],
+            responses=example_response([EXAMPLE_MEMORY], counted=True),
+        ),
     ),
-    MemoryTool(
-        "get_memory_stats", "Memories in figures", GET_MEMORY_STATS, EmptyRequest, MemoryStatsAnswer, memory_stats_tool
+    Operation(
+        name="get_memory",
+        summary="A memory",
+        request=RecordIdRequest,
+        run=for_person(get_memory),
+        scopes=(MEMORIES_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("Look at a memory", GET_MEMORY, MemoryAnswer),
+        agents=memory_agent_tool("get_memory", GET_MEMORY),
+        rest=memory_route(
+            "GET", MEMORY_PATH, name="show_memory", run=rest.show_memory, response=Memory, example=EXAMPLE_MEMORY
+        ),
+    ),
+    Operation(
+        name="update_memory",
+        summary="Change a memory",
+        request=UpdateMemory,
+        run=for_person(update_memory),
+        scopes=(MEMORIES_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.CHANGES,
+        mcp=memory_tool("Change a memory", UPDATE_MEMORY, MemoryAnswer),
+        agents=memory_agent_tool("update_memory", UPDATE_MEMORY),
+        rest=memory_route(
+            "PUT",
+            MEMORY_PATH,
+            query=ZoneQuery,
+            body=MemoryContent,
+            body_example=NEW_MEMORY,
+            run=rest.update_memory,
+            response=Memory,
+            example=EXAMPLE_MEMORY,
+        ),
+    ),
+    Operation(
+        name="delete_memory",
+        summary="Delete a memory; it is kept, and found again with status=deleted",
+        request=RecordIdRequest,
+        run=for_person(delete_memory),
+        scopes=(MEMORIES_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.CHANGES,
+        mcp=memory_tool("Delete a memory", DELETE_MEMORY, DeletedAnswer),
+        agents=memory_agent_tool("delete_memory", DELETE_MEMORY),
+        rest=memory_route(
+            "DELETE",
+            MEMORY_PATH,
+            run=rest.delete_memory,
+            response=DoneResponse,
+            example={"message": "Memory deleted"},
+        ),
+    ),
+    Operation(
+        name="get_memory_stats",
+        summary="What is remembered, in numbers",
+        request=EmptyRequest,
+        run=for_person(get_memory_stats),
+        scopes=(MEMORIES_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("Memories in figures", GET_MEMORY_STATS, MemoryStatsAnswer),
+        agents=memory_agent_tool("get_memory_stats", GET_MEMORY_STATS),
+        rest=memory_route(
+            "GET",
+            f"{MEMORIES_PATH}/stats",
+            name="memory_stats",
+            query=ZoneQuery,
+            run=rest.memory_stats,
+            response=MemoryStats,
+        ),
+    ),
+    Operation(
+        name="list_anchors",
+        summary="What a memory is anchored to",
+        request=MemoryId,
+        run=for_person(rest.list_anchors),
+        scopes=(MEMORIES_READ,),
+        requires=Requires.PERSON,
+        rest=memory_route("GET", ANCHORS_PATH, response=AnchorListResponse, example={"anchors": [EXAMPLE_ANCHOR]}),
+    ),
+    Operation(
+        name="add_anchor",
+        summary="Anchor a memory to a task, an activity or another item",
+        request=AnchorContent,
+        run=for_person(rest.add_anchor),
+        scopes=(MEMORIES_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.ADDS,
+        rest=memory_route(
+            "POST",
+            ANCHORS_PATH,
+            query=ZoneQuery,
+            body=AnchorContent,
+            body_example=NEW_ANCHOR,
+            run=rest.add_anchor,
+            response=AnchorResponse,
+            status=201,
+            example={"anchor": EXAMPLE_ANCHOR},
+        ),
+    ),
+    Operation(
+        name="remove_anchor",
+        summary="Take a memory's anchors to an item away, or the one of a relation",
+        request=RemoveAnchor,
+        run=for_person(rest.remove_anchor),
+        scopes=(MEMORIES_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.CHANGES,
+        rest=memory_route("DELETE", f"{ANCHORS_PATH}/{{item_id}}", response=DoneResponse),
+    ),
+    Operation(
+        name="item_anchors",
+        summary="The memories that are anchored to an item, and how",
+        request=ItemId,
+        run=for_person(rest.item_anchors),
+        scopes=(MEMORIES_READ,),
+        requires=Requires.PERSON,
+        rest=memory_route("GET", "/timeline-items/{item_id}/anchors", response=AnchoredListResponse),
     ),
 )

@@ -1,209 +1,66 @@
-"""Defines the tools for the timeline, for search in all records, and for categories."""
+"""Declares the operations on the timeline and on categories, and search in all records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Literal
-from zoneinfo import ZoneInfo
 
-from pydantic import Field
-
+from frontdesk.identity.rights import CATEGORIES_READ, CATEGORIES_WRITE, TIMELINE_READ, TIMELINE_WRITE
 from frontdesk.memory.insights import Insights
-from frontdesk.memory.model import (
-    Category,
-    ContextItem,
-    ItemHit,
-    ItemSearch,
-    ItemType,
-    MemoryType,
-    PersonScope,
-    Priority,
-    TimelineFilter,
-    TimelineItem,
-)
+from frontdesk.memory.model import Category, ContextItem, ItemSearch, PersonScope, TimelineFilter, TimelineItem
 from frontdesk.memory.operations.base import (
-    ADDS_HINTS,
-    CHANGES_HINTS,
-    MAX_LINE,
     EmptyRequest,
-    IdText,
-    JsonMetadata,
-    LongText,
-    MemoryRequest,
-    MemoryTool,
-    MemoryToolResult,
-    ShortText,
-    SortOrder,
-    Tags,
-    TimeText,
     ToolAnswer,
-    ZoneName,
+    ZoneQuery,
+    for_person,
     format_count,
     format_page,
-    format_tags,
-    format_time,
-    format_when,
     join_lines,
-    join_parts,
-    labelled_line,
+    memory_agent_tool,
+    memory_tool,
     person_zone,
 )
+from frontdesk.memory.operations.timeline_requests import (
+    CategoryContent,
+    CategoryId,
+    CategoryRequest,
+    CreateCategory,
+    CreateTimelineItem,
+    GetTimelineInsights,
+    GetTimelineItems,
+    InsightQuery,
+    ItemContent,
+    ItemId,
+    ItemQuery,
+    SearchAcrossTimeline,
+    TimelineSearchQuery,
+    UpdateCategory,
+)
+from frontdesk.memory.operations.timeline_text import (
+    format_category_line,
+    format_hits,
+    format_item,
+    format_item_line,
+)
+from frontdesk.memory.rest import timeline as rest
+from frontdesk.memory.rest.responses import (
+    EXAMPLE_CATEGORY,
+    EXAMPLE_ITEM,
+    NEW_CATEGORY,
+    NEW_ITEM,
+    CategoryListResponse,
+    CategoryResponse,
+    DeletedResponse,
+    DoneResponse,
+    ItemListResponse,
+    ItemResponse,
+)
+from frontdesk.memory.rest.routes import memory_route
 from frontdesk.memory.service import RecordServices
-from frontdesk.text import one_line
+from frontdesk.operations import Answer, Effect, Operation, Requires
 
-ShownItemStatus = Literal["active", "inactive", "completed", "cancelled", "archived"]
-COLOUR_PATTERN = r"^#[0-9A-Fa-f]{6}$"
-
-
-class GetTimelineItems(MemoryRequest):
-    """Filters of timeline items."""
-
-    type: ItemType | None = None
-    status: ShownItemStatus | None = None
-    priority: Priority | None = None
-    category_id: ShortText | None = Field(None, description="A category's id or name.")
-    search: ShortText | None = None
-    tags: Tags | None = Field(None, description="Any of these, comma separated.")
-    is_highlight: bool | None = None
-    memory_type: MemoryType | None = None
-    render_on_timeline: bool | None = None
-    sort_by: Literal["created_at", "updated_at", "title", "priority", "captured_at", "salience_score"] = "created_at"
-    sort_order: SortOrder = "desc"
-    limit: int = Field(50, ge=1, le=100)
-    offset: int = Field(0, ge=0, le=10_000_000)
-
-
-class ItemFields(MemoryRequest):
-    """The fields of a timeline item."""
-
-    description: LongText | None = None
-    start_time: TimeText | None = None
-    end_time: TimeText | None = None
-    category_id: ShortText | None = Field(None, description="A category's id or name.")
-    tags: Tags | None = None
-    status: ShownItemStatus | None = None
-    priority: Priority | None = None
-    metadata: JsonMetadata | None = None
-
-
-class CreateTimelineItem(ItemFields):
-    """A new item. A task, memory or activity is created as such."""
-
-    type: ItemType
-    title: str = Field(min_length=1, max_length=500)
-
-
-class ItemContent(ItemFields):
-    """Changes of an item as apps write them; null removes a value."""
-
-    title: str | None = Field(None, min_length=1, max_length=500)
-    is_time_consuming: bool | None = None
-    render_on_timeline: bool | None = None
-
-
-class GetTimelineInsights(MemoryRequest):
-    """The range of time."""
-
-    date_range: Literal["today", "week", "month", "quarter", "year"] = "week"
-    timezone: ZoneName | None = None
-
-
-class SearchAcrossTimeline(MemoryRequest):
-    """A search in all records."""
-
-    query: str = Field(min_length=1, max_length=2000, description="What it is about, in plain words.")
-    include_types: list[ItemType] | None = Field(None, max_length=5)
-    date_from: TimeText | None = None
-    date_to: TimeText | None = None
-    context_depth: int = Field(2, ge=1, le=5, description="How much of what lies around each match to show.")
-    limit: int = Field(20, ge=1, le=100)
-
-
-class CategoryFields(MemoryRequest):
-    """The fields of a category."""
-
-    color: str | None = Field(None, pattern=COLOUR_PATTERN, description="#RRGGBB")
-    description: LongText | None = None
-    icon: Annotated[str, Field(max_length=100)] | None = None
-
-
-class CreateCategory(CategoryFields):
-    """A new category."""
-
-    name: str = Field(min_length=1, max_length=50)
-
-
-class UpdateCategory(CategoryFields):
-    """Changes of a category."""
-
-    id: IdText = Field(description="Its id, or its name.")
-    name: str | None = Field(None, min_length=1, max_length=50)
-
-
-class CategoryContent(CategoryFields):
-    """Changes of a category as apps write them."""
-
-    name: str | None = Field(None, min_length=1, max_length=50)
-
-
-class CategoryRequest(MemoryRequest):
-    """One category."""
-
-    id: IdText = Field(description="Its id, or its name.")
-
-
-def format_item_line(item: TimelineItem, zone: ZoneInfo) -> str:
-    """An item on one line, with the id that other tools ask for."""
-    return f"- {item.title} ({item.type}, id {item.id}): {_format_status(item, zone)}"
-
-
-def format_item(item: TimelineItem, zone: ZoneInfo) -> str:
-    return join_lines(
-        format_item_line(item, zone).removeprefix("- "),
-        labelled_line("Description", item.description),
-        f"Category {item.category_id}" if item.category_id else "",
-    )
-
-
-def format_category_line(category: Category) -> str:
-    said = join_parts([f"id {category.id}", category.color, category.icon])
-    return f"- {category.name} ({said}){f': {category.description}' if category.description else ''}"
-
-
-def format_hits(hits: Sequence[ItemHit], near: Mapping[str, Sequence[ContextItem]], zone: ZoneInfo) -> str:
-    """The hits, the best first, each with what lies around it."""
-    head = f"Found {format_count(len(hits), 'item')}, the best first:"
-    return join_lines(head, *(_format_hit(place, hit, near[hit.item.id], zone) for place, hit in enumerate(hits, 1)))
-
-
-def _format_hit(place: int, hit: ItemHit, near: Sequence[ContextItem], zone: ZoneInfo) -> str:
-    begins = one_line(hit.text, MAX_LINE)
-    around = ", ".join(f"{one.tie} {one.item.title} ({one.item.type}, id {one.item.id})" for one in near)
-    return join_lines(
-        f"{place}. {format_item_line(hit.item, zone).removeprefix('- ')}",
-        f"   {begins}" if begins != hit.item.title else "",
-        f"   fits {100 * hit.score:.0f} of 100: {hit.why}",
-        f"   around it: {around}" if around else "",
-    )
-
-
-def _format_status(item: TimelineItem, zone: ZoneInfo) -> str:
-    return join_parts(
-        [
-            item.status,
-            "" if item.priority is Priority.MEDIUM else f"{item.priority} priority",
-            _format_when(item, zone),
-            format_tags(item.tags),
-        ]
-    )
-
-
-def _format_when(item: TimelineItem, zone: ZoneInfo) -> str:
-    """The time of an item, or when it was created if it has none."""
-    if item.start_time is not None:
-        return format_when(item.start_time, item.end_time, zone)
-    return f"by {format_time(item.end_time, zone)}" if item.end_time else f"made {format_time(item.created_at, zone)}"
-
-
+TIMELINE_PATH = "/timeline-items"
+ITEM_PATH = f"{TIMELINE_PATH}/{{item_id}}"
+CATEGORIES_PATH = "/categories"
+CATEGORY_PATH = f"{CATEGORIES_PATH}/{{category_id}}"
 LIST_ITEMS = (
     "What stands on the person's timeline: tasks, memories, activities, routines and habits together, the last made "
     'first. Example: {"type": "habit", "status": "active"}.'
@@ -225,12 +82,6 @@ SEARCH_TIMELINE = (
 )
 NO_MATCHES = "Nothing was found. Say it in other words, or leave out types and dates."
 NO_ITEMS = "Nothing on the timeline is like that. Leave out some of what you asked for."
-
-
-class ItemAnswer(ToolAnswer):
-    """One item."""
-
-    item: TimelineItem
 
 
 class ItemsAnswer(ToolAnswer):
@@ -264,70 +115,179 @@ class TimelineMatchesAnswer(ToolAnswer):
     results: Sequence[TimelineMatch]
 
 
-async def list_items_tool(services: RecordServices, scope: PersonScope, given: GetTimelineItems) -> MemoryToolResult:
-    said = given.provided("limit", "offset")
-    page = await services.timeline.list(scope, TimelineFilter(**said, limit=given.limit, offset=given.offset))
+async def get_timeline_items(services: RecordServices, scope: PersonScope, request: GetTimelineItems) -> Answer:
+    fields = request.provided("limit", "offset")
+    page = await services.timeline.list(scope, TimelineFilter(**fields, limit=request.limit, offset=request.offset))
     zone = await person_zone(services, scope)
     text = format_page(page, partial(format_item_line, zone=zone), "item", none=NO_ITEMS)
-    return MemoryToolResult(
-        text, ItemsAnswer(items=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
-    )
+    return Answer(text, ItemsAnswer(items=page.items, total=page.total, offset=page.offset, has_more=page.has_more))
 
 
-async def create_item_tool(services: RecordServices, scope: PersonScope, given: CreateTimelineItem) -> MemoryToolResult:
-    item = await services.timeline.create(scope, given.provided())
-    return MemoryToolResult(
-        join_lines("Created.", format_item(item, await person_zone(services, scope))), ItemAnswer(item=item)
-    )
+async def create_timeline_item(services: RecordServices, scope: PersonScope, request: CreateTimelineItem) -> Answer:
+    item = await services.timeline.create(scope, request.provided())
+    text = join_lines("Created.", format_item(item, await person_zone(services, scope)))
+    return Answer(text, ItemResponse(item=item))
 
 
-async def insights_tool(services: RecordServices, scope: PersonScope, given: GetTimelineInsights) -> MemoryToolResult:
-    found = await services.timeline.insights(scope, given.date_range, given.timezone)
-    return MemoryToolResult(join_lines(*found.sentences), InsightsAnswer(insights=found))
+async def get_timeline_insights(services: RecordServices, scope: PersonScope, request: GetTimelineInsights) -> Answer:
+    insights = await services.timeline.insights(scope, request.date_range, request.timezone)
+    return Answer(join_lines(*insights.sentences), InsightsAnswer(insights=insights))
 
 
-async def search_timeline_tool(
-    services: RecordServices, scope: PersonScope, given: SearchAcrossTimeline
-) -> MemoryToolResult:
-    types = frozenset(given.include_types) if given.include_types else None
+async def search_across_timeline(services: RecordServices, scope: PersonScope, request: SearchAcrossTimeline) -> Answer:
+    types = frozenset(request.include_types) if request.include_types else None
     query = ItemSearch(
-        text=given.query, types=types, limit=given.limit, date_from=given.date_from, date_to=given.date_to
+        text=request.query, types=types, limit=request.limit, date_from=request.date_from, date_to=request.date_to
     )
-    found = await services.search.search_with_context(scope, query, given.context_depth)
+    found = await services.search.search_with_context(scope, query, request.context_depth)
     results = [
         TimelineMatch(item=hit.item, relevance_score=hit.score, why=hit.why, context=found.context[hit.item.id])
         for hit in found.hits
     ]
     text = format_hits(found.hits, found.context, found.zone) if found.hits else NO_MATCHES
-    return MemoryToolResult(text, TimelineMatchesAnswer(query=given.query, results=results))
+    return Answer(text, TimelineMatchesAnswer(query=request.query, results=results))
 
 
-TIMELINE_TOOLS: tuple[MemoryTool, ...] = (
-    MemoryTool("get_timeline_items", "List the timeline", LIST_ITEMS, GetTimelineItems, ItemsAnswer, list_items_tool),
-    MemoryTool(
-        "create_timeline_item",
-        "Put on the timeline",
-        CREATE_ITEM,
-        CreateTimelineItem,
-        ItemAnswer,
-        create_item_tool,
-        **ADDS_HINTS,
+ITEM_EXAMPLE = {"item": EXAMPLE_ITEM}
+ITEMS_EXAMPLE = {"items": [EXAMPLE_ITEM], "count": 1, "has_more": False}
+
+TIMELINE_OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="get_timeline_items",
+        summary="Everything, of every kind, in one line",
+        request=GetTimelineItems,
+        run=for_person(get_timeline_items),
+        scopes=(TIMELINE_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("List the timeline", LIST_ITEMS, ItemsAnswer),
+        agents=memory_agent_tool("get_timeline_items", LIST_ITEMS),
+        rest=memory_route(
+            "GET",
+            TIMELINE_PATH,
+            name="list_items",
+            query=ItemQuery,
+            run=rest.list_items,
+            response=ItemListResponse,
+            example=ITEMS_EXAMPLE,
+        ),
     ),
-    MemoryTool(
-        "get_timeline_insights",
-        "What a time was like",
-        GET_INSIGHTS,
-        GetTimelineInsights,
-        InsightsAnswer,
-        insights_tool,
+    Operation(
+        name="create_timeline_item",
+        summary="Put something on the timeline",
+        request=CreateTimelineItem,
+        run=for_person(create_timeline_item),
+        scopes=(TIMELINE_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.ADDS,
+        mcp=memory_tool("Put on the timeline", CREATE_ITEM, ItemResponse),
+        agents=memory_agent_tool("create_timeline_item", CREATE_ITEM),
+        rest=memory_route(
+            "POST",
+            TIMELINE_PATH,
+            name="create_item",
+            query=ZoneQuery,
+            body=CreateTimelineItem,
+            body_example=NEW_ITEM,
+            run=rest.create_item,
+            response=ItemResponse,
+            status=201,
+            example=ITEM_EXAMPLE,
+        ),
     ),
-    MemoryTool(
-        "search_across_timeline",
-        "Search everything",
-        SEARCH_TIMELINE,
-        SearchAcrossTimeline,
-        TimelineMatchesAnswer,
-        search_timeline_tool,
+    Operation(
+        name="get_timeline_insights",
+        summary="What the days up to today say, in numbers and in words",
+        request=GetTimelineInsights,
+        run=for_person(get_timeline_insights),
+        scopes=(TIMELINE_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("What a time was like", GET_INSIGHTS, InsightsAnswer),
+        agents=memory_agent_tool("get_timeline_insights", GET_INSIGHTS),
+        rest=memory_route(
+            "GET",
+            f"{TIMELINE_PATH}/insights",
+            name="timeline_insights",
+            query=InsightQuery,
+            run=rest.timeline_insights,
+            response=Insights,
+        ),
+    ),
+    Operation(
+        name="search_across_timeline",
+        summary="Find anything by words and by meaning, with what lies around it",
+        request=SearchAcrossTimeline,
+        run=for_person(search_across_timeline),
+        scopes=(TIMELINE_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("Search everything", SEARCH_TIMELINE, TimelineMatchesAnswer),
+        agents=memory_agent_tool("search_across_timeline", SEARCH_TIMELINE),
+        rest=memory_route(
+            "GET",
+            f"{TIMELINE_PATH}/search",
+            name="search_items",
+            query=TimelineSearchQuery,
+            run=rest.search_items,
+            response=rest.TimelineSearchResponse,
+            example={
+                **rest.SEARCH_EXAMPLE,
+                "results": [{**rest.MATCH_EXAMPLE, "item": EXAMPLE_ITEM, "context": []}],
+            },
+        ),
+    ),
+    Operation(
+        name="list_highlights",
+        summary="Memories that stand out",
+        request=ItemQuery,
+        run=for_person(rest.list_highlights),
+        scopes=(TIMELINE_READ,),
+        requires=Requires.PERSON,
+        rest=memory_route("GET", f"{TIMELINE_PATH}/highlights", response=ItemListResponse, example=ITEMS_EXAMPLE),
+    ),
+    Operation(
+        name="list_memory_items",
+        summary="The memories of the timeline",
+        request=ItemQuery,
+        run=for_person(rest.list_memory_items),
+        scopes=(TIMELINE_READ,),
+        requires=Requires.PERSON,
+        rest=memory_route("GET", f"{TIMELINE_PATH}/memories", response=ItemListResponse, example=ITEMS_EXAMPLE),
+    ),
+    Operation(
+        name="show_item",
+        summary="A timeline item",
+        request=ItemId,
+        run=for_person(rest.show_item),
+        scopes=(TIMELINE_READ,),
+        requires=Requires.PERSON,
+        rest=memory_route("GET", ITEM_PATH, response=ItemResponse, example=ITEM_EXAMPLE),
+    ),
+    Operation(
+        name="update_item",
+        summary="Change a timeline item, and what stands behind it",
+        request=ItemContent,
+        run=for_person(rest.update_item),
+        scopes=(TIMELINE_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.CHANGES,
+        rest=memory_route(
+            "PUT",
+            ITEM_PATH,
+            query=ZoneQuery,
+            body=ItemContent,
+            run=rest.update_item,
+            response=ItemResponse,
+            example=ITEM_EXAMPLE,
+        ),
+    ),
+    Operation(
+        name="delete_item",
+        summary="Delete a timeline item, and what stands behind it",
+        request=ItemId,
+        run=for_person(rest.delete_item),
+        scopes=(TIMELINE_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.CHANGES,
+        rest=memory_route("DELETE", ITEM_PATH, response=DeletedResponse),
     ),
 )
 
@@ -344,64 +304,113 @@ UPDATE_CATEGORY = (
 NO_CATEGORIES = "There are no categories yet; make one with create_category."
 
 
-class CategoryAnswer(ToolAnswer):
-    """One category."""
-
-    category: Category
-
-
-class CategoriesAnswer(ToolAnswer):
-    """All categories."""
-
-    categories: Sequence[Category]
+async def get_categories(services: RecordServices, scope: PersonScope, _request: EmptyRequest) -> Answer:
+    categories = await services.categories.list_all(scope)
+    head = f"{format_count(len(categories), 'category', 'categories')}:"
+    text = join_lines(head, *map(format_category_line, categories)) if categories else NO_CATEGORIES
+    return Answer(text, CategoryListResponse(categories=categories))
 
 
-async def list_categories_tool(services: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
-    found = await services.categories.list_all(scope)
-    head = f"{format_count(len(found), 'category', 'categories')}:"
-    text = join_lines(head, *map(format_category_line, found)) if found else NO_CATEGORIES
-    return MemoryToolResult(text, CategoriesAnswer(categories=found))
+async def get_category(services: RecordServices, scope: PersonScope, request: CategoryRequest) -> Answer:
+    return _category_answer(await services.categories.get(scope, request.id))
 
 
-async def get_category_tool(services: RecordServices, scope: PersonScope, request: CategoryRequest) -> MemoryToolResult:
-    return _category_result(await services.categories.get(scope, request.id))
+async def create_category(services: RecordServices, scope: PersonScope, request: CreateCategory) -> Answer:
+    return _category_answer(await services.categories.create(scope, request.provided()), "Created.")
 
 
-async def create_category_tool(services: RecordServices, scope: PersonScope, given: CreateCategory) -> MemoryToolResult:
-    return _category_result(await services.categories.create(scope, given.provided()), "Created.")
+async def update_category(services: RecordServices, scope: PersonScope, request: UpdateCategory) -> Answer:
+    category = await services.categories.update(scope, request.id, request.provided("id"))
+    return _category_answer(category, "Changed.")
 
 
-async def update_category_tool(services: RecordServices, scope: PersonScope, given: UpdateCategory) -> MemoryToolResult:
-    return _category_result(await services.categories.update(scope, given.id, given.provided("id")), "Changed.")
+def _category_answer(category: Category, first: str = "") -> Answer:
+    text = join_lines(first, format_category_line(category).removeprefix("- "))
+    return Answer(text, CategoryResponse(category=category))
 
 
-def _category_result(category: Category, first: str = "") -> MemoryToolResult:
-    return MemoryToolResult(
-        join_lines(first, format_category_line(category).removeprefix("- ")), CategoryAnswer(category=category)
-    )
+CATEGORY_EXAMPLE = {"category": EXAMPLE_CATEGORY}
 
-
-CATEGORY_TOOLS: tuple[MemoryTool, ...] = (
-    MemoryTool(
-        "get_categories", "List categories", LIST_CATEGORIES, EmptyRequest, CategoriesAnswer, list_categories_tool
+# Agents are not offered these: every tool costs a model attention, and categories can also be created and found by
+# their names.
+CATEGORY_OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="get_categories",
+        summary="Categories by name",
+        request=EmptyRequest,
+        run=for_person(get_categories),
+        scopes=(CATEGORIES_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("List categories", LIST_CATEGORIES, CategoryListResponse, outside_contract=True),
+        rest=memory_route(
+            "GET",
+            CATEGORIES_PATH,
+            name="list_categories",
+            response=CategoryListResponse,
+            example={"categories": [EXAMPLE_CATEGORY]},
+        ),
     ),
-    MemoryTool(
-        "create_category",
-        "Make a category",
-        CREATE_CATEGORY,
-        CreateCategory,
-        CategoryAnswer,
-        create_category_tool,
-        **ADDS_HINTS,
+    Operation(
+        name="create_category",
+        summary="Make a category",
+        request=CreateCategory,
+        run=for_person(create_category),
+        scopes=(CATEGORIES_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.ADDS,
+        mcp=memory_tool("Make a category", CREATE_CATEGORY, CategoryResponse, outside_contract=True),
+        rest=memory_route(
+            "POST",
+            CATEGORIES_PATH,
+            body_example=NEW_CATEGORY,
+            response=CategoryResponse,
+            status=201,
+            example=CATEGORY_EXAMPLE,
+        ),
     ),
-    MemoryTool("get_category", "Look at a category", GET_CATEGORY, CategoryRequest, CategoryAnswer, get_category_tool),
-    MemoryTool(
-        "update_category",
-        "Change a category",
-        UPDATE_CATEGORY,
-        UpdateCategory,
-        CategoryAnswer,
-        update_category_tool,
-        **CHANGES_HINTS,
+    Operation(
+        name="get_category",
+        summary="A category, by its id or its name",
+        request=CategoryRequest,
+        run=for_person(get_category),
+        scopes=(CATEGORIES_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("Look at a category", GET_CATEGORY, CategoryResponse, outside_contract=True),
+        rest=memory_route(
+            "GET",
+            CATEGORY_PATH,
+            name="show_category",
+            run=rest.show_category,
+            response=CategoryResponse,
+            example=CATEGORY_EXAMPLE,
+        ),
+    ),
+    Operation(
+        name="update_category",
+        summary="Change a category",
+        request=UpdateCategory,
+        run=for_person(update_category),
+        scopes=(CATEGORIES_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.CHANGES,
+        mcp=memory_tool("Change a category", UPDATE_CATEGORY, CategoryResponse, outside_contract=True),
+        rest=memory_route(
+            "PUT",
+            CATEGORY_PATH,
+            body=CategoryContent,
+            run=rest.update_category,
+            response=CategoryResponse,
+            example=CATEGORY_EXAMPLE,
+        ),
+    ),
+    Operation(
+        name="delete_category",
+        summary="Delete a category; what was under it stays, under none",
+        request=CategoryId,
+        run=for_person(rest.delete_category),
+        scopes=(CATEGORIES_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.CHANGES,
+        rest=memory_route("DELETE", CATEGORY_PATH, response=DoneResponse),
     ),
 )

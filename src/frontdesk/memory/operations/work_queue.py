@@ -1,261 +1,58 @@
-"""Defines the tools for the work queue of agents."""
+"""Declares what can be asked about the work queue of agents."""
 
-import json
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any, Literal
-from zoneinfo import ZoneInfo
 
-from pydantic import Field
-
-from frontdesk.memory.model import AiMode, AiStatus, AiTask, AiTaskType, Guardrails, PersonScope, Priority
+from frontdesk.identity.rights import AI_TASKS_READ, AI_TASKS_WRITE
+from frontdesk.memory.model import AiStatus, AiTask, PersonScope
 from frontdesk.memory.operations.base import (
-    ADDS_HINTS,
-    MAX_LINE,
-    Dollars,
     EmptyRequest,
-    IdText,
-    JsonMetadata,
-    LongText,
-    MemoryRequest,
-    MemoryTool,
-    MemoryToolResult,
-    Minutes,
-    PagedRequest,
     RecordIdRequest,
-    ShortText,
-    SortOrder,
-    Tags,
-    TimeText,
     ToolAnswer,
-    format_count,
-    format_counts,
-    format_minutes,
+    ZoneQuery,
+    for_person,
     format_page,
-    format_time,
     join_lines,
-    join_parts,
-    labelled_text,
+    memory_agent_tool,
+    memory_tool,
     person_zone,
 )
+from frontdesk.memory.operations.task_requests import (
+    AcceptAiTask,
+    AiTaskContent,
+    CompleteAiTask,
+    FailAiTask,
+    GetAiTasks,
+    GetQueuedTasks,
+    NewAiTaskContent,
+    UpdateAiTask,
+)
+from frontdesk.memory.operations.task_text import format_waiting, format_work, format_work_line, format_work_stats
+from frontdesk.memory.rest import work_queue as rest
+from frontdesk.memory.rest.requests import (
+    AcceptWorkRequest,
+    AiTaskIdRequest,
+    AiTaskQuery,
+    ClaimWorkRequest,
+    CompleteWorkRequest,
+    CreateAiTaskRequest,
+    FailWorkRequest,
+    RenewAiTaskRequest,
+    RenewLeaseRequest,
+)
+from frontdesk.memory.rest.responses import (
+    EXAMPLE_AI_TASK,
+    NEW_AI_TASK,
+    AiTaskListResponse,
+    AiTaskResponse,
+    AiTaskStatsResponse,
+    DeletedResponse,
+    OptionalAiTaskResponse,
+)
+from frontdesk.memory.rest.routes import memory_route
 from frontdesk.memory.service import RecordServices
 from frontdesk.memory.work_queue_rules import AiTaskFilter, AiTaskStats
-from frontdesk.text import one_line
-
-AgentId = Annotated[str, Field(min_length=1, max_length=128)]
-Logs = Annotated[list[LongText], Field(max_length=1000)]
-
-
-class Artifact(MemoryRequest):
-    """A result of the work."""
-
-    type: ShortText
-    name: ShortText
-    content: Any = None
-
-
-class ExecutionResult(MemoryRequest):
-    """The end of a piece of work."""
-
-    output: LongText | None = None
-    artifacts: list[Artifact] | None = Field(None, max_length=100)
-    logs: Logs | None = None
-    metrics: JsonMetadata | None = None
-
-
-class GetAiTasks(PagedRequest):
-    """Filters of pieces of work."""
-
-    agent_id: ShortText | None = None
-    agent_name: ShortText | None = None
-    status: AiStatus | None = None
-    mode: AiMode | None = None
-    task_type: AiTaskType | None = None
-    sort_by: Literal["assigned_at", "due_at", "priority", "updated_at"] = "assigned_at"
-    sort_order: SortOrder = "desc"
-    is_local_task: bool | None = None
-    executor_workspace_id: ShortText | None = None
-
-
-class GetQueuedTasks(MemoryRequest):
-    """The agent."""
-
-    agent_name: ShortText = Field(min_length=1, description="The agent's name or id.")
-
-
-class AcceptAiTask(MemoryRequest):
-    """A piece of work, with an estimate of cost and time."""
-
-    id: IdText
-    estimated_cost_usd: Dollars | None = None
-    estimated_duration_min: Minutes | None = None
-
-
-class UpdateAiTask(MemoryRequest):
-    """The progress of a piece of work."""
-
-    id: IdText
-    status: Literal["in_progress", "completed", "failed", "paused"] | None = None
-    progress_message: LongText | None = None
-    error_message: LongText | None = None
-    execution_result: ExecutionResult | None = None
-    actual_cost_usd: Dollars | None = None
-    actual_duration_min: Minutes | None = None
-
-
-class CompleteAiTask(MemoryRequest):
-    """The result of a piece of work."""
-
-    id: IdText
-    output: LongText | None = None
-    artifacts: list[Artifact] | None = Field(None, max_length=100)
-    logs: Logs | None = None
-    metrics: JsonMetadata | None = None
-    actual_cost_usd: Dollars | None = None
-    actual_duration_min: Minutes | None = None
-
-
-class FailAiTask(MemoryRequest):
-    """Why a piece of work failed."""
-
-    id: IdText
-    error_message: LongText = Field(min_length=1)
-
-
-class GuardrailFields(MemoryRequest):
-    """The limits of an agent; the names are those of the contract."""
-
-    costCapUSD: Dollars | None = None  # noqa: N815
-    timeCapMin: Minutes | None = None  # noqa: N815
-    requiresHumanApproval: bool | None = None  # noqa: N815
-    dataScopes: Tags | None = None  # noqa: N815
-
-
-class AiTaskContentFields(MemoryRequest):
-    """The other fields of a piece of work."""
-
-    agent_name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    deliverables: LongText | None = None
-    context: LongText | None = None
-    acceptance_criteria: LongText | None = None
-    dependencies: list[IdText] | None = Field(
-        None, max_length=100, description="AI tasks that must be completed first."
-    )
-    mode: AiMode | None = None
-    guardrails: GuardrailFields | None = None
-    metadata: JsonMetadata | None = None
-    status: AiStatus | None = None
-    priority: Priority | None = None
-    estimated_cost_usd: Dollars | None = None
-    estimated_duration_min: Minutes | None = None
-    is_local_task: bool | None = None
-    executor_workspace_id: Annotated[str, Field(max_length=128)] | None = None
-    due_at: TimeText | None = None
-
-
-class NewAiTaskContent(AiTaskContentFields):
-    """A new piece of work as apps write it."""
-
-    objective: LongText = Field(min_length=1, examples=["Compare three hotels near the station"])
-    task_type: AiTaskType
-    task_id: IdText = Field(description="The task that it belongs to.")
-    agent_id: AgentId = Field(description="The agent that it is for; the caller is known by other means.")
-
-
-class AiTaskContent(AiTaskContentFields):
-    """Changes of a piece of work and its results as apps write them; null removes a value."""
-
-    objective: LongText | None = Field(None, min_length=1, examples=["Compare three hotels near the station"])
-    task_type: AiTaskType | None = None
-    task_id: IdText | None = None
-    agent_id: AgentId | None = None
-    progress_message: LongText | None = None
-    error_message: LongText | None = None
-    execution_result: ExecutionResult | None = None
-    actual_cost_usd: Dollars | None = None
-    actual_duration_min: Minutes | None = None
-
-
-MAX_STEPS = 5
-MAX_RESULT = 4000
-
-
-def format_work_line(work: AiTask, zone: ZoneInfo) -> str:
-    """A piece of work on one line, with the id that other tools ask for."""
-    return f"- {one_line(work.objective, MAX_LINE)} (id {work.id}): {_format_status(work, zone)}"
-
-
-def format_work(work: AiTask, zone: ZoneInfo) -> str:
-    """A piece of work with everything that an agent needs to do it."""
-    return join_lines(
-        format_work_line(work, zone).removeprefix("- "),
-        labelled_text("Objective", "" if one_line(work.objective, MAX_LINE) == work.objective else work.objective),
-        labelled_text("Deliverables", work.deliverables),
-        labelled_text("Context", work.context),
-        labelled_text("Acceptance criteria", work.acceptance_criteria),
-        f"For task {work.task_id}",
-        f"After {', '.join(work.dependencies)}" if work.dependencies else "",
-        _format_limits(work.guardrails),
-        _format_holder(work, zone),
-        labelled_text("Progress", work.progress_message),
-        labelled_text("Error", work.error_message),
-        labelled_text("Result", _shorten(json.dumps(work.execution_result, ensure_ascii=False)))
-        if work.execution_result
-        else "",
-        _format_history(work, zone),
-    )
-
-
-def format_waiting(waiting: Sequence[AiTask], zone: ZoneInfo, *, more: bool) -> str:
-    """The work that waits for an agent, the oldest first."""
-    if not waiting:
-        return "Nothing waits for this agent."
-    head = f"The oldest {len(waiting)} of what waits, there is more:" if more else f"{len(waiting)} waiting:"
-    return join_lines(head, *(format_work_line(work, zone) for work in waiting))
-
-
-def _format_status(work: AiTask, zone: ZoneInfo) -> str:
-    return join_parts(
-        [
-            work.status.replace("_", " "),
-            f"{work.priority} priority",
-            f"for {work.agent_name or work.agent_id}",
-            work.task_type.replace("_", " "),
-            f"mode {work.mode}",
-            f"due {format_time(work.due_at, zone)}" if work.due_at else "",
-        ]
-    )
-
-
-def _format_limits(rails: Guardrails) -> str:
-    said = join_parts(
-        [
-            f"at most ${rails.costCapUSD:g}" if rails.costCapUSD is not None else "",
-            f"at most {format_minutes(rails.timeCapMin)}" if rails.timeCapMin is not None else "",
-            "to be executed only once the person approves" if rails.requiresHumanApproval else "",
-            f"data {'/'.join(rails.dataScopes)}" if rails.dataScopes else "",
-        ]
-    )
-    return f"Limits: {said}" if said else ""
-
-
-def _format_holder(work: AiTask, zone: ZoneInfo) -> str:
-    if work.leased_by is None or work.leased_until is None:
-        return ""
-    return f"Taken by {work.leased_by} until {format_time(work.leased_until, zone)}; each update of it keeps it longer"
-
-
-def _format_history(work: AiTask, zone: ZoneInfo) -> str:
-    steps = [
-        f"{format_time(step.at, zone)} {step.to_status}{f' by {step.by_agent}' if step.by_agent else ''}"
-        for step in work.history[-MAX_STEPS:]
-    ]
-    return f"History: {'; '.join(steps)}" if steps else ""
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= MAX_RESULT else f"{text[:MAX_RESULT]}… (the structured answer has it all)"
-
+from frontdesk.operations import Answer, Effect, Operation, Requires
 
 LIST_WORK = (
     "The pieces of work that a person has for agents, the last assigned first. Narrow it down by the agent's name or "
@@ -325,112 +122,267 @@ class AiTaskStatsAnswer(ToolAnswer):
     stats: AiTaskStats
 
 
-async def list_work_tool(services: RecordServices, scope: PersonScope, given: GetAiTasks) -> MemoryToolResult:
-    wanted = AiTaskFilter(**given.provided("limit", "offset"), limit=given.limit, offset=given.offset)
-    page = await services.work_queue.list(scope, wanted)
+async def get_ai_tasks(services: RecordServices, scope: PersonScope, request: GetAiTasks) -> Answer:
+    filters = AiTaskFilter(**request.provided("limit", "offset"), limit=request.limit, offset=request.offset)
+    page = await services.work_queue.list(scope, filters)
     zone = await person_zone(services, scope)
     text = format_page(page, partial(format_work_line, zone=zone), "piece of work", "pieces of work", none=NO_WORK)
-    answer = AiTasksAnswer(ai_tasks=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
-    return MemoryToolResult(text, answer)
+    data = AiTasksAnswer(ai_tasks=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
+    return Answer(text, data)
 
 
-async def waiting_work_tool(services: RecordServices, scope: PersonScope, given: GetQueuedTasks) -> MemoryToolResult:
-    waiting = await services.work_queue.list_waiting(scope, given.agent_name, MAX_WAITING + 1)
-    answer = WaitingAnswer(ai_tasks=waiting[:MAX_WAITING], has_more=len(waiting) > MAX_WAITING)
-    return MemoryToolResult(
-        format_waiting(answer.ai_tasks, await person_zone(services, scope), more=answer.has_more), answer
+async def get_queued_tasks(services: RecordServices, scope: PersonScope, request: GetQueuedTasks) -> Answer:
+    waiting = await services.work_queue.list_waiting(scope, request.agent_name, MAX_WAITING + 1)
+    data = WaitingAnswer(ai_tasks=waiting[:MAX_WAITING], has_more=len(waiting) > MAX_WAITING)
+    return Answer(format_waiting(data.ai_tasks, await person_zone(services, scope), more=data.has_more), data)
+
+
+async def get_ai_task(services: RecordServices, scope: PersonScope, request: RecordIdRequest) -> Answer:
+    return await _work_answer(services, scope, await services.work_queue.get(scope, request.id), "")
+
+
+async def accept_ai_task(services: RecordServices, scope: PersonScope, request: AcceptAiTask) -> Answer:
+    work = await services.work_queue.accept(
+        scope, request.id, request.estimated_cost_usd, request.estimated_duration_min
     )
+    return await _work_answer(services, scope, work, "It is yours now.")
 
 
-async def get_work_tool(services: RecordServices, scope: PersonScope, request: RecordIdRequest) -> MemoryToolResult:
-    work = await services.work_queue.get(scope, request.id)
-    return await _work_result(services, scope, work, "")
+async def update_ai_task(services: RecordServices, scope: PersonScope, request: UpdateAiTask) -> Answer:
+    status = AiStatus(request.status) if request.status else None
+    work = await services.work_queue.report(scope, request.id, status, request.provided("id", "status"))
+    return await _work_answer(services, scope, work, "Noted.")
 
 
-async def accept_work_tool(services: RecordServices, scope: PersonScope, given: AcceptAiTask) -> MemoryToolResult:
-    work = await services.work_queue.accept(scope, given.id, given.estimated_cost_usd, given.estimated_duration_min)
-    return await _work_result(services, scope, work, "It is yours now.")
+async def complete_ai_task(services: RecordServices, scope: PersonScope, request: CompleteAiTask) -> Answer:
+    work = await services.work_queue.complete(scope, request.id, request.provided("id"))
+    return await _work_answer(services, scope, work, "Completed.")
 
 
-async def report_work_tool(services: RecordServices, scope: PersonScope, given: UpdateAiTask) -> MemoryToolResult:
-    status = AiStatus(given.status) if given.status else None
-    work = await services.work_queue.report(scope, given.id, status, given.provided("id", "status"))
-    return await _work_result(services, scope, work, "Noted.")
+async def fail_ai_task(services: RecordServices, scope: PersonScope, request: FailAiTask) -> Answer:
+    work = await services.work_queue.fail(scope, request.id, request.error_message)
+    return await _work_answer(services, scope, work, "Noted that it failed.")
 
 
-async def complete_work_tool(services: RecordServices, scope: PersonScope, given: CompleteAiTask) -> MemoryToolResult:
-    work = await services.work_queue.complete(scope, given.id, given.provided("id"))
-    return await _work_result(services, scope, work, "Completed.")
+async def get_ai_task_stats(services: RecordServices, scope: PersonScope, _request: EmptyRequest) -> Answer:
+    stats = await services.work_queue.stats(scope)
+    return Answer(format_work_stats(stats), AiTaskStatsAnswer(stats=stats))
 
 
-async def fail_work_tool(services: RecordServices, scope: PersonScope, given: FailAiTask) -> MemoryToolResult:
-    work = await services.work_queue.fail(scope, given.id, given.error_message)
-    return await _work_result(services, scope, work, "Noted that it failed.")
+async def _work_answer(services: RecordServices, scope: PersonScope, work: AiTask, first: str) -> Answer:
+    text = join_lines(first, format_work(work, await person_zone(services, scope)))
+    return Answer(text, AiTaskAnswer(ai_task=work))
 
 
-async def work_stats_tool(services: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
-    found = await services.work_queue.stats(scope)
-    text = join_lines(
-        f"{format_count(found.total, 'piece', 'pieces')} of work: {found.active:,} active, "
-        f"{found.completed:,} completed, "
-        f"{found.failed:,} failed; {found.overdue:,} overdue",
-        format_counts("By status", found.by_status),
-        format_counts("By mode", found.by_mode),
-        format_counts("By type", found.by_type),
-        format_counts("By agent", found.by_agent),
-        join_parts(
-            [
-                f"{100 * found.success_rate:g}% of what ended was completed",
-                f"{format_minutes(round(found.avg_duration_min))} on average" if found.avg_duration_min else "",
-                f"${found.avg_cost_usd:g} a piece" if found.avg_cost_usd is not None else "",
-                f"${found.total_cost_usd:g} spent",
-            ]
+WORK_PATH = "/ai-tasks"
+WORK_ITEM_PATH = f"{WORK_PATH}/{{ai_task_id}}"
+AI_TASK_EXAMPLE = {"ai_task": EXAMPLE_AI_TASK}
+WORK_OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="get_ai_tasks",
+        summary="Work for agents, without history",
+        request=GetAiTasks,
+        run=for_person(get_ai_tasks),
+        scopes=(AI_TASKS_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("List agents' work", LIST_WORK, AiTasksAnswer),
+        rest=memory_route(
+            "GET",
+            WORK_PATH,
+            name="list_ai_tasks",
+            run=rest.list_ai_tasks,
+            query=AiTaskQuery,
+            response=AiTaskListResponse,
+            example={"ai_tasks": [EXAMPLE_AI_TASK], "count": 1},
         ),
-    )
-    return MemoryToolResult(text, AiTaskStatsAnswer(stats=found))
-
-
-async def _work_result(services: RecordServices, scope: PersonScope, work: AiTask, first: str) -> MemoryToolResult:
-    zone = await person_zone(services, scope)
-    return MemoryToolResult(join_lines(first, format_work(work, zone)), AiTaskAnswer(ai_task=work))
-
-
-WORK_QUEUE_TOOLS: tuple[MemoryTool, ...] = (
-    MemoryTool("get_ai_tasks", "List agents' work", LIST_WORK, GetAiTasks, AiTasksAnswer, list_work_tool),
-    MemoryTool(
-        "get_queued_tasks_for_agent",
-        "What waits for an agent",
-        LIST_WAITING,
-        GetQueuedTasks,
-        WaitingAnswer,
-        waiting_work_tool,
+        agents=memory_agent_tool("get_ai_tasks", LIST_WORK),
     ),
-    MemoryTool("get_ai_task", "Look at a piece of work", GET_WORK, RecordIdRequest, AiTaskAnswer, get_work_tool),
-    MemoryTool(
-        "accept_ai_task",
-        "Take a piece of work",
-        ACCEPT_WORK,
-        AcceptAiTask,
-        AiTaskAnswer,
-        accept_work_tool,
-        **ADDS_HINTS,
+    Operation(
+        name="get_queued_tasks_for_agent",
+        summary="The work that waits for an agent",
+        request=GetQueuedTasks,
+        run=for_person(get_queued_tasks),
+        scopes=(AI_TASKS_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("What waits for an agent", LIST_WAITING, WaitingAnswer),
+        agents=memory_agent_tool("get_queued_tasks_for_agent", LIST_WAITING),
     ),
-    MemoryTool(
-        "update_ai_task", "Report on work", REPORT_WORK, UpdateAiTask, AiTaskAnswer, report_work_tool, **ADDS_HINTS
+    Operation(
+        name="get_ai_task",
+        summary="A piece of work, with its history",
+        request=RecordIdRequest,
+        run=for_person(get_ai_task),
+        scopes=(AI_TASKS_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("Look at a piece of work", GET_WORK, AiTaskAnswer),
+        rest=memory_route(
+            "GET",
+            WORK_ITEM_PATH,
+            name="show_ai_task",
+            run=rest.show_ai_task,
+            response=AiTaskResponse,
+            example=AI_TASK_EXAMPLE,
+        ),
+        agents=memory_agent_tool("get_ai_task", GET_WORK),
     ),
-    MemoryTool(
-        "complete_ai_task",
-        "Complete work",
-        COMPLETE_WORK,
-        CompleteAiTask,
-        AiTaskAnswer,
-        complete_work_tool,
-        **ADDS_HINTS,
+    Operation(
+        name="accept_ai_task",
+        summary="Take this piece of work",
+        request=AcceptAiTask,
+        run=for_person(accept_ai_task),
+        scopes=(AI_TASKS_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.ADDS,
+        mcp=memory_tool("Take a piece of work", ACCEPT_WORK, AiTaskAnswer, name="accept_ai_task"),
+        rest=memory_route(
+            "POST",
+            f"{WORK_ITEM_PATH}/accept",
+            run=rest.accept_ai_task,
+            body=AcceptWorkRequest,
+            body_required=False,
+            response=AiTaskResponse,
+            example=AI_TASK_EXAMPLE,
+        ),
+        agents=memory_agent_tool("accept_ai_task", ACCEPT_WORK),
     ),
-    MemoryTool(
-        "fail_ai_task", "Give work back as failed", FAIL_WORK, FailAiTask, AiTaskAnswer, fail_work_tool, **ADDS_HINTS
+    Operation(
+        name="update_ai_task",
+        summary="Change a piece of work, or say how it stands",
+        request=UpdateAiTask,
+        run=for_person(update_ai_task),
+        scopes=(AI_TASKS_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.ADDS,
+        mcp=memory_tool("Report on work", REPORT_WORK, AiTaskAnswer, name="update_ai_task"),
+        rest=memory_route(
+            "PUT",
+            WORK_ITEM_PATH,
+            run=rest.update_ai_task,
+            query=ZoneQuery,
+            body=AiTaskContent,
+            response=AiTaskResponse,
+            example=AI_TASK_EXAMPLE,
+        ),
+        agents=memory_agent_tool("update_ai_task", REPORT_WORK),
     ),
-    MemoryTool(
-        "get_ai_task_stats", "Agents' work in figures", GET_WORK_STATS, EmptyRequest, AiTaskStatsAnswer, work_stats_tool
+    Operation(
+        name="complete_ai_task",
+        summary="Say that work is done, and what came of it",
+        request=CompleteAiTask,
+        run=for_person(complete_ai_task),
+        scopes=(AI_TASKS_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.ADDS,
+        mcp=memory_tool("Complete work", COMPLETE_WORK, AiTaskAnswer, name="complete_ai_task"),
+        rest=memory_route(
+            "POST",
+            f"{WORK_ITEM_PATH}/complete",
+            run=rest.complete_ai_task,
+            body=CompleteWorkRequest,
+            body_required=False,
+            response=AiTaskResponse,
+            example=AI_TASK_EXAMPLE,
+        ),
+        agents=memory_agent_tool("complete_ai_task", COMPLETE_WORK),
+    ),
+    Operation(
+        name="fail_ai_task",
+        summary="Say that work could not be done, and why",
+        request=FailAiTask,
+        run=for_person(fail_ai_task),
+        scopes=(AI_TASKS_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.ADDS,
+        mcp=memory_tool("Give work back as failed", FAIL_WORK, AiTaskAnswer, name="fail_ai_task"),
+        rest=memory_route(
+            "POST",
+            f"{WORK_ITEM_PATH}/fail",
+            run=rest.fail_ai_task,
+            body=FailWorkRequest,
+            response=AiTaskResponse,
+            example=AI_TASK_EXAMPLE,
+        ),
+        agents=memory_agent_tool("fail_ai_task", FAIL_WORK),
+    ),
+    Operation(
+        name="get_ai_task_stats",
+        summary="How the work goes, in numbers",
+        request=EmptyRequest,
+        run=for_person(get_ai_task_stats),
+        scopes=(AI_TASKS_READ,),
+        requires=Requires.PERSON,
+        mcp=memory_tool("Agents' work in figures", GET_WORK_STATS, AiTaskStatsAnswer),
+        rest=memory_route(
+            "GET",
+            f"{WORK_PATH}/stats",
+            name="ai_task_stats",
+            run=rest.ai_task_stats,
+            query=ZoneQuery,
+            response=AiTaskStatsResponse,
+        ),
+        agents=memory_agent_tool("get_ai_task_stats", GET_WORK_STATS),
+    ),
+    Operation(
+        name="create_ai_task",
+        summary="Put work into the queue",
+        request=CreateAiTaskRequest,
+        run=for_person(rest.create_ai_task),
+        scopes=(AI_TASKS_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.ADDS,
+        rest=memory_route(
+            "POST",
+            WORK_PATH,
+            query=ZoneQuery,
+            body=NewAiTaskContent,
+            body_example=NEW_AI_TASK,
+            response=AiTaskResponse,
+            status=201,
+            example=AI_TASK_EXAMPLE,
+        ),
+    ),
+    Operation(
+        name="claim_ai_task",
+        summary="Take the next piece of work of an agent, if there is one",
+        request=ClaimWorkRequest,
+        run=for_person(rest.claim_ai_task),
+        scopes=(AI_TASKS_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.CHANGES,
+        rest=memory_route(
+            "POST", f"{WORK_PATH}/claim", body_required=False, response=OptionalAiTaskResponse, example=AI_TASK_EXAMPLE
+        ),
+    ),
+    Operation(
+        name="delete_ai_task",
+        summary="Take work out of the queue for good",
+        request=AiTaskIdRequest,
+        run=for_person(rest.delete_ai_task),
+        scopes=(AI_TASKS_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.CHANGES,
+        rest=memory_route("DELETE", WORK_ITEM_PATH, response=DeletedResponse),
+    ),
+    Operation(
+        name="approve_ai_task",
+        summary="Let work be executed; for the person alone",
+        request=AiTaskIdRequest,
+        run=for_person(rest.approve_ai_task),
+        scopes=(AI_TASKS_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.CHANGES,
+        rest=memory_route("POST", f"{WORK_ITEM_PATH}/approve", response=AiTaskResponse, example=AI_TASK_EXAMPLE),
+    ),
+    Operation(
+        name="renew_ai_task",
+        summary="Hold work for longer",
+        request=RenewAiTaskRequest,
+        run=for_person(rest.renew_ai_task),
+        scopes=(AI_TASKS_WRITE,),
+        requires=Requires.PERSON,
+        effect=Effect.CHANGES,
+        rest=memory_route(
+            "POST", f"{WORK_ITEM_PATH}/renew", body=RenewLeaseRequest, response=AiTaskResponse, example=AI_TASK_EXAMPLE
+        ),
     ),
 )

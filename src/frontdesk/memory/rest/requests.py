@@ -1,60 +1,39 @@
-"""Defines the query parameters and bodies of the memory API, and whose records a request is about."""
+"""Defines the query parameters and bodies of the memory API for tasks, time and the agents' work queue."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
-from fastapi import Query, Request, Security
-from fastapi.security import SecurityScopes
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from frontdesk.identity import rights
-from frontdesk.interfaces.rest.routing import CALLER_KEY, CREDENTIAL_SCHEME
-from frontdesk.memory.model import ItemType, MemoryType, PersonScope, SearchMode, TaskRelation, TaskStatus
-from frontdesk.memory.operations.activities import SearchActivities
+from frontdesk.memory.model import TaskRelation, TaskStatus
 from frontdesk.memory.operations.base import (
-    MAX_TAGS,
-    TAG_SEPARATOR,
     Dollars,
     IdText,
     JsonMetadata,
+    ListQuery,
     LongText,
     MemoryRequest,
     Minutes,
-    PagedRequest,
     Percent,
     ShortText,
-    Tag,
     Tags,
     TimeText,
     ZoneName,
 )
-from frontdesk.memory.operations.memories import SearchMemories
-from frontdesk.memory.operations.tasks import NewTaskContent, TaskContent, TaskFilterFields
-from frontdesk.memory.operations.timeline import GetTimelineItems
-from frontdesk.memory.operations.work_queue import Artifact, GetAiTasks, Logs
+from frontdesk.memory.operations.task_requests import (
+    Artifact,
+    EntryContent,
+    GetAiTasks,
+    Logs,
+    NewAiTaskContent,
+    NewEntryContent,
+    NewTaskContent,
+    TaskContent,
+    TaskFilterFields,
+)
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 1000
 MAX_DEPTH = 10
-
-
-def _split_words(value: object) -> object:
-    """Split words at commas; a repeated parameter works too."""
-    if not isinstance(value, list):
-        return value
-    parts = [str(one).split(TAG_SEPARATOR) for one in cast("list[object]", value)]
-    return [word.strip() for part in parts for word in part if word.strip()]
-
-
-WordList = Annotated[list[Tag], Field(max_length=MAX_TAGS), BeforeValidator(_split_words)]
-ZoneParameter = Annotated[ZoneName | None, Query(alias="timezone")]
-
-
-class ListQuery(PagedRequest):
-    """Which part of a list, and the time zone of its days."""
-
-    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="At most so many.")
-    tags: WordList | None = Field(None, description="One of these at least, with commas between them.")
-    timezone: ZoneName | None = None
 
 
 class TaskQuery(ListQuery, TaskFilterFields, extra="ignore"):
@@ -88,8 +67,14 @@ class ChangedBetween(MemoryRequest, extra="ignore"):
     timezone: ZoneName | None = None
 
 
-class TaskTreeQuery(MemoryRequest, extra="ignore"):
-    """How much of a tree, and in which form."""
+class TaskIdRequest(MemoryRequest):
+    """The id of a task."""
+
+    task_id: str
+
+
+class TaskTreeRequest(TaskIdRequest):
+    """How much of a task's tree, and in which form."""
 
     max_depth: int = Field(5, ge=1, le=MAX_DEPTH, description="How many levels under the task.")
     include_completed: bool = True
@@ -98,7 +83,19 @@ class TaskTreeQuery(MemoryRequest, extra="ignore"):
     )
 
 
-class DayQuery(MemoryRequest, extra="ignore"):
+class ListSubtasksRequest(MemoryRequest):
+    """The task whose subtasks to list."""
+
+    parent_task_id: IdText
+
+
+class ListRelationsRequest(MemoryRequest):
+    """The task whose relations to list; all, if it is left out."""
+
+    task_id: IdText | None = None
+
+
+class ListEntriesRequest(MemoryRequest, populate_by_name=True):
     """The range of times."""
 
     from_: TimeText = Field(alias="from")
@@ -106,70 +103,10 @@ class DayQuery(MemoryRequest, extra="ignore"):
     timezone: ZoneName | None = None
 
 
-class MemoryQuery(ListQuery, SearchMemories, extra="ignore"):
-    """Which memories."""
-
-    include_superseded: bool = False
-    include_expired: bool = False
-
-
-class ActivityQuery(ListQuery, SearchActivities, extra="ignore"):
-    """Which activities."""
-
-    def filter_fields(self) -> Mapping[str, Any]:
-        """The given filter fields, by the names of the filter."""
-        names = {"from_": "started_from", "to": "started_to"}
-        return {names.get(name, name): value for name, value in self.provided().items()}
-
-
-class ItemQuery(ListQuery, GetTimelineItems, extra="ignore"):
-    """Which timeline items."""
-
-    date_from: TimeText | None = None
-    date_to: TimeText | None = None
-
-
 class AiTaskQuery(GetAiTasks, extra="ignore"):
     """Which work of agents."""
 
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="At most so many.")
-
-
-class ItemSearchQuery(MemoryRequest, extra="ignore"):
-    """A search in items."""
-
-    q: Annotated[LongText, Field(min_length=1, max_length=2000, description="What it is about, in plain words.")]
-    search_type: SearchMode = Field(SearchMode.HYBRID, description="By words, by meaning, or by both together.")
-    date_from: TimeText | None = None
-    date_to: TimeText | None = None
-    timezone: ZoneName | None = None
-    limit: int = Field(20, ge=1, le=100, description="At most so many.")
-
-
-class MemorySearchQuery(ItemSearchQuery):
-    """A search in memories."""
-
-    memory_type: MemoryType | None = None
-    is_highlight: bool | None = None
-    tags: WordList | None = Field(None, description="One of these at least, with commas between them.")
-    category_id: ShortText | None = Field(None, description="A category's id or name.")
-    min_salience: float | None = Field(None, ge=0, le=1, allow_inf_nan=False)
-
-
-class TimelineSearchQuery(ItemSearchQuery):
-    """A search in all records."""
-
-    include_types: Annotated[list[ItemType], BeforeValidator(_split_words)] | None = Field(
-        None, max_length=5, description="Of these kinds alone, with commas between them."
-    )
-    context_depth: int = Field(2, ge=1, le=5, description="How much of what lies around each match to show.")
-
-
-class InsightQuery(MemoryRequest, extra="ignore"):
-    """The length of time to look at."""
-
-    date_range: Literal["today", "week", "month", "quarter", "year"] = "week"
-    timezone: ZoneName | None = None
 
 
 LeaseSeconds = Annotated[
@@ -187,13 +124,19 @@ class NewTaskRequest(MemoryRequest):
     metadata: JsonMetadata | None = None
 
     def fields(self) -> Mapping[str, Any]:
-        return {**self.content.provided(), **self.provided("type", "content")}
+        return {**self.content.provided(), **self.provided("type", "content", "timezone")}
 
 
 class NewSubtaskRequest(NewTaskRequest):
     """A new task under another."""
 
     parent_task_id: IdText
+
+
+class CreateSubtaskRequest(NewSubtaskRequest):
+    """A new task under another, and the time zone of its times."""
+
+    timezone: ZoneName | None = None
 
 
 class ChangeTaskRequest(MemoryRequest):
@@ -217,6 +160,10 @@ class SetTaskStatusRequest(MemoryRequest):
     progress: Percent | None = None
 
 
+class SetStatusOfTaskRequest(SetTaskStatusRequest, TaskIdRequest):
+    """The new status of this task."""
+
+
 class ReorderSubtasksRequest(MemoryRequest):
     """The new order of a task's subtasks; those that are not named come last."""
 
@@ -232,6 +179,12 @@ class NewRelationRequest(MemoryRequest):
     relation: TaskRelation
 
 
+class RelationIdRequest(MemoryRequest):
+    """The id of a relation."""
+
+    relation_id: str
+
+
 class StartTimerRequest(MemoryRequest):
     """How to start a timer."""
 
@@ -243,6 +196,43 @@ class StopTimerRequest(MemoryRequest):
     """How to stop a timer."""
 
     overrideEndAt: TimeText | None = Field(default=None, description="As of then.")  # noqa: N815 - the contract's name
+
+
+class ItemEntriesRequest(ChangedBetween):
+    """The time entries of one item; between these dates, if they are given."""
+
+    item_id: str
+
+
+class AddEntryRequest(NewEntryContent):
+    """A new time entry of an item."""
+
+    item_id: str
+    timezone: ZoneName | None = None
+
+
+class EntryIdRequest(MemoryRequest):
+    """The id of a time entry."""
+
+    entry_id: str
+
+
+class ChangeEntryRequest(EntryContent, EntryIdRequest):
+    """Changes of this time entry."""
+
+    timezone: ZoneName | None = None
+
+
+class CreateAiTaskRequest(NewAiTaskContent):
+    """A new piece of work, and the time zone of its times."""
+
+    timezone: ZoneName | None = None
+
+
+class AiTaskIdRequest(MemoryRequest):
+    """The id of a piece of work."""
+
+    ai_task_id: str
 
 
 class ClaimWorkRequest(MemoryRequest):
@@ -270,6 +260,10 @@ class RenewLeaseRequest(MemoryRequest):
     lease_seconds: LeaseSeconds | None = None
 
 
+class RenewAiTaskRequest(RenewLeaseRequest, AiTaskIdRequest):
+    """A longer lease for this work."""
+
+
 class CompleteWorkRequest(MemoryRequest):
     """The result of the work."""
 
@@ -287,53 +281,3 @@ class FailWorkRequest(MemoryRequest):
 
     error_message: LongText = Field(min_length=1)
     claims: Claims | None = None
-
-
-class PersonSettingsRequest(MemoryRequest):
-    """The person's settings."""
-
-    timezone: ZoneName = Field(min_length=1, examples=["Europe/Berlin"])
-
-
-class EraseRequest(MemoryRequest):
-    """The confirmation of the erasure."""
-
-    confirm: Literal["erase"]
-
-
-# The statistics are about these records.
-STATS_SCOPES = [
-    rights.TASKS_READ,
-    rights.MEMORIES_READ,
-    rights.ACTIVITIES_READ,
-    rights.TASKS_TIME,
-    rights.AI_TASKS_READ,
-]
-
-
-def _person_scope(
-    needed: SecurityScopes, request: Request, _shown: Annotated[object, Security(CREDENTIAL_SCHEME)]
-) -> PersonScope:
-    """The scope of the request. Checked here before the body is read, and for OpenAPI; services check it again."""
-    scope = PersonScope.for_caller(request.scope[CALLER_KEY])
-    for right in needed.scopes:
-        scope.require(right)
-    return scope
-
-
-AnyPerson = Annotated[PersonScope, Security(_person_scope)]
-ManagesRecords = Annotated[PersonScope, Security(_person_scope, scopes=[rights.MEMORY_ADMIN])]
-ReadsStats = Annotated[PersonScope, Security(_person_scope, scopes=STATS_SCOPES)]
-ReadsTasks = Annotated[PersonScope, Security(_person_scope, scopes=[rights.TASKS_READ])]
-WritesTasks = Annotated[PersonScope, Security(_person_scope, scopes=[rights.TASKS_WRITE])]
-TracksTime = Annotated[PersonScope, Security(_person_scope, scopes=[rights.TASKS_TIME])]
-ReadsMemories = Annotated[PersonScope, Security(_person_scope, scopes=[rights.MEMORIES_READ])]
-WritesMemories = Annotated[PersonScope, Security(_person_scope, scopes=[rights.MEMORIES_WRITE])]
-ReadsActivities = Annotated[PersonScope, Security(_person_scope, scopes=[rights.ACTIVITIES_READ])]
-WritesActivities = Annotated[PersonScope, Security(_person_scope, scopes=[rights.ACTIVITIES_WRITE])]
-ReadsTimeline = Annotated[PersonScope, Security(_person_scope, scopes=[rights.TIMELINE_READ])]
-WritesTimeline = Annotated[PersonScope, Security(_person_scope, scopes=[rights.TIMELINE_WRITE])]
-ReadsWork = Annotated[PersonScope, Security(_person_scope, scopes=[rights.AI_TASKS_READ])]
-WritesWork = Annotated[PersonScope, Security(_person_scope, scopes=[rights.AI_TASKS_WRITE])]
-ReadsCategories = Annotated[PersonScope, Security(_person_scope, scopes=[rights.CATEGORIES_READ])]
-WritesCategories = Annotated[PersonScope, Security(_person_scope, scopes=[rights.CATEGORIES_WRITE])]

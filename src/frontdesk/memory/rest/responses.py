@@ -1,15 +1,14 @@
 """Defines the responses of the memory API, and the examples for its OpenAPI description."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-from pydantic_core import to_jsonable_python
-from starlette.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
 
-from frontdesk.interfaces.rest.errors import ResponseDocs
 from frontdesk.memory.memories_rules import AnchoredMemory
 from frontdesk.memory.model import (
     Activity,
@@ -35,8 +34,8 @@ from frontdesk.memory.model import (
     TimelineItem,
 )
 from frontdesk.memory.tasks_rules import UpdatedTaskList
-from frontdesk.memory.validation import RecordPage
 from frontdesk.memory.work_queue_rules import AiTaskStats
+from frontdesk.operations import ResponseDocs, RestAnswer
 
 
 class MemoryApiModel(BaseModel):
@@ -178,6 +177,16 @@ class OptionalEntryResponse(MemoryApiModel):
     entry: TimeEntry | None
 
 
+class TimerProblem(BaseModel):
+    """Another timer is running."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"error": "Session not found"}]})
+
+    error: str
+    details: Any = None
+    running: TimeEntry | None = Field(None, description="The entry of the timer that runs.")
+
+
 class AnchorListResponse(MemoryApiModel):
     """The items that a memory is anchored to."""
 
@@ -270,13 +279,9 @@ def _task_parts(task: Task) -> dict[str, Any]:
     }
 
 
-T = TypeVar("T")
-
-
-def set_total_count(page: RecordPage[T], answer: Response) -> Sequence[T]:
-    """Set the header with the total, and return the items of the page."""
-    answer.headers["X-Total-Count"] = str(page.total)
-    return page.items
+def counted_answer(items: Sequence[object], total: int) -> RestAnswer:
+    """The answer with a page of a list, and a header with the total."""
+    return RestAnswer(items, headers={"X-Total-Count": str(total)})
 
 
 EXAMPLE_TIME = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -382,15 +387,15 @@ NEW_CATEGORY = {"name": "Travel", "color": "#2563EB"}
 
 
 def example_response(answer: object, status: int = 200, *, counted: bool = False) -> ResponseDocs:
-    """The part of a route's description that shows its answer by example."""
-    told: dict[str, Any] = {"content": {"application/json": {"example": to_jsonable_python(answer)}}}
+    """The part of a route's description that shows its answer by example, without the fields that have no value."""
+    example = json.loads(to_json(answer), object_pairs_hook=_drop_nulls)
+    docs: dict[str, Any] = {"content": {"application/json": {"example": example}}}
     if counted:
-        told["headers"] = {
+        docs["headers"] = {
             "X-Total-Count": {"description": "How many there are in all.", "schema": {"type": "integer"}}
         }
-    return {status: told}
+    return {status: docs}
 
 
-def example_body(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Examples of a body, for `Body(openapi_examples=…)`."""
-    return {"example": {"value": body}}
+def _drop_nulls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in pairs if value is not None}
