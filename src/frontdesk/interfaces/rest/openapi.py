@@ -104,6 +104,8 @@ def _query_parameters(schema: Mapping[str, Any]) -> list[Json]:
     found: list[Json] = []
     for name, field in cast("Mapping[str, Json]", schema.get("properties", {})).items():
         shown = {key: value for key, value in field.items() if key != "default" or value is not None}
+        if "$ref" not in shown:
+            shown.setdefault("title", _title(name))
         about = {"description": shown["description"]} if "description" in shown else {}
         found.append({"name": name, "in": "query", "required": name in required, "schema": shown, **about})
     return found
