@@ -20,7 +20,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types import AudioContent, CreateMessageResult, TextContent
 
 from frontdesk.interfaces.mcp.context import SdkContext
-from frontdesk.interfaces.mcp.tool_spec import OfferedTool
+from frontdesk.interfaces.mcp.tools import OfferedTool
 
 # Building blocks of the fixtures
 
