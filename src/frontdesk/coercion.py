@@ -95,7 +95,7 @@ def loose_field(kind: str, description: str, *, needed: bool = False, **more: ob
 
 def required_fields(*names: str) -> ConfigDict:
     """Fields that the schema requires; the service itself reports a missing one."""
-    return ConfigDict(json_schema_extra={"required": list[Any](names)})
+    return ConfigDict(defer_build=True, json_schema_extra={"required": list[Any](names)})
 
 
 def to_text(value: object) -> str:

@@ -72,7 +72,7 @@ class Requires(StrEnum):
 class OperationRequest(BaseModel):
     """The base of requests. Unknown fields are refused, not dropped, so that no limit is lost by a typing error."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 class NoArguments(OperationRequest):
@@ -82,7 +82,7 @@ class NoArguments(OperationRequest):
 class SuccessResponse(BaseModel):
     """The request succeeded."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     success: Literal[True] = True
 
@@ -178,7 +178,7 @@ class RestAnswer:
 class EmptyQuery(BaseModel):
     """No parameters. Unknown ones are ignored."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 # Descriptions of answers by status, as OpenAPI has them.

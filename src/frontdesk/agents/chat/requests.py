@@ -22,7 +22,7 @@ UserId = Annotated[
 class ChatApiModel(BaseModel):
     """JSON with camelCase names; unknown fields are ignored, as older clients send more than is needed."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, defer_build=True)
 
 
 class NewSessionRequest(ChatApiModel):
