@@ -1,7 +1,7 @@
 """Tests one day of a person, with every tool at `/mcp/memory`, by real MCP clients of both eras, on both databases."""
 
 from collections.abc import AsyncGenerator
-from dataclasses import replace
+from copy import copy
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -317,7 +317,9 @@ async def test_a_session_is_of_the_one_person_whose_token_was_left_there_and_nev
 async def test_a_program_that_was_started_for_a_person_is_theirs_while_their_key_does_not_hold(desk: Desk) -> None:
     path, key = url_path(McpPath.MEMORY), await desk.key("ivy")
     settings = desk.app.settings.with_values(zmemory_api_key=SecretStr(key))
-    starter = await identify_stdio_client(replace(desk.app, settings=settings))
+    own = copy(desk.app)
+    own.settings = settings
+    starter = await identify_stdio_client(own)
     server = build_server(
         offer_tools(
             desk.app,
