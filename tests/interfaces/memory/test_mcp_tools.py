@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from frontdesk.app import McpPath
 from frontdesk.identity.model import KEY_CREDENTIAL_PREFIX
+from frontdesk.interfaces.mcp.login_tools import with_login_tools
 from frontdesk.interfaces.mcp.server import build_server, offer_tools, tools_by_path, url_path
 from frontdesk.interfaces.mcp.stdio import identify_stdio_client
 from frontdesk.memory.model import PersonScope
@@ -317,7 +318,8 @@ async def test_a_program_that_was_started_for_a_person_is_theirs_while_their_key
     path, key = url_path(McpPath.MEMORY), await desk.key("ivy")
     settings = desk.app.settings.with_values(zmemory_api_key=SecretStr(key))
     starter = await identify_stdio_client(replace(desk.app, settings=settings))
-    server = build_server(offer_tools(desk.app, tools_by_path()[path], path, starter.request_context), path)
+    tools = tools_by_path(with_login_tools(desk.app, desk.app.operations()))[path]
+    server = build_server(offer_tools(desk.app, tools, path, starter.request_context), path)
     async with Client(server) as client:
         ask = Asking(client)
         assert (await ask("get_auth_status")).data["user_id"] == "ivy"
