@@ -20,7 +20,7 @@ from frontdesk.memory.operations.base import (
 )
 from frontdesk.memory.operations.timeline_requests import (
     ActivityContent,
-    ActivityId,
+    ActivityIdRequest,
     ActivityQuery,
     CreateActivity,
     NewActivityContent,
@@ -203,7 +203,7 @@ ACTIVITY_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="delete_activity",
         summary="Delete an activity, with the time spent on it",
-        request=ActivityId,
+        request=ActivityIdRequest,
         run=for_person(rest.delete_activity),
         scopes=(ACTIVITIES_WRITE,),
         requires=Requires.PERSON,

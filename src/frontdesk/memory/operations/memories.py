@@ -21,12 +21,12 @@ from frontdesk.memory.operations.base import (
 from frontdesk.memory.operations.timeline_requests import (
     AddMemory,
     AnchorContent,
-    ItemId,
+    ItemIdRequest,
     MemoryContent,
-    MemoryId,
+    MemoryIdRequest,
     MemoryQuery,
     MemorySearchQuery,
-    RemoveAnchor,
+    RemoveAnchorRequest,
     SearchMemories,
     UpdateMemory,
 )
@@ -301,7 +301,7 @@ MEMORIES_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="list_anchors",
         summary="What a memory is anchored to",
-        request=MemoryId,
+        request=MemoryIdRequest,
         run=for_person(rest.list_anchors),
         scopes=(MEMORIES_READ,),
         requires=Requires.PERSON,
@@ -330,7 +330,7 @@ MEMORIES_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="remove_anchor",
         summary="Take a memory's anchors to an item away, or the one of a relation",
-        request=RemoveAnchor,
+        request=RemoveAnchorRequest,
         run=for_person(rest.remove_anchor),
         scopes=(MEMORIES_WRITE,),
         requires=Requires.PERSON,
@@ -340,7 +340,7 @@ MEMORIES_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="item_anchors",
         summary="The memories that are anchored to an item, and how",
-        request=ItemId,
+        request=ItemIdRequest,
         run=for_person(rest.item_anchors),
         scopes=(MEMORIES_READ,),
         requires=Requires.PERSON,
