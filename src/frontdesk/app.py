@@ -4,58 +4,47 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
 from anyio.abc import TaskGroup
 from pydantic import BaseModel, ConfigDict
 
-from frontdesk.adapters import (
-    AgentNames,
-    TaskWakeups,
-    person_data_on_letta,
-    person_data_outside_memory,
-    platform_source,
-)
-from frontdesk.agents.chat.replies import ReplyService
-from frontdesk.agents.chat.service import ChatService
-from frontdesk.agents.chat.store import ChatSessionStore, ReplyStore
-from frontdesk.agents.embedded.host import EmbeddedHost
 from frontdesk.agents.embedded.operation_tools import OperationTools
-from frontdesk.agents.embedded.tools import ToolBinder
-from frontdesk.agents.host import AgentHost, only_agent
+from frontdesk.agents.host import only_agent
 from frontdesk.agents.letta.handed_store import HANDED_TOOLS_PATH as HELD_PATH
-from frontdesk.agents.letta.handed_store import HandedToolStore, agent_lock
-from frontdesk.agents.turns.service import TurnService
-from frontdesk.agents.turns.store import TurnStore
+from frontdesk.agents.letta.handed_store import agent_lock
 from frontdesk.background import BackgroundJob, background_group
-from frontdesk.coding.service import CodingService, open_coding
 from frontdesk.db.engine import Database, describe_url
 from frontdesk.errors import ConfigurationError, NotFound, Unavailable
-from frontdesk.identity import outbound, rights
-from frontdesk.identity.authority import Authority
-from frontdesk.identity.inbound import IdentityPolicy
-from frontdesk.identity.oauth_server import AuthorizationServer, OAuthServerConfig
-from frontdesk.identity.rates import RateLimiter
-from frontdesk.identity.service import AgentLookup, Identity
-from frontdesk.identity.sign_in import SignInIssuers
-from frontdesk.identity.store import BucketStore, KeyStore, McpSessionStore, OAuthStore
-from frontdesk.identity.tokens import TokenVerifier
-from frontdesk.journal.metrics import Metrics
-from frontdesk.journal.service import Journal
-from frontdesk.journal.store import JournalStore
-from frontdesk.llm.access import ModelAccess
-from frontdesk.memory.people import OtherPersonData
-from frontdesk.memory.search.indexer import MemoryIndexer
-from frontdesk.memory.service import MemoryDependencies, RecordServices, StatusSources, open_memory
+from frontdesk.identity import rights
 from frontdesk.operations import BoundOperation, Call, McpPath, McpTool, NoArguments, Operation
-from frontdesk.schedules.agents import UploadTool
-from frontdesk.schedules.service import ScheduleService, open_schedules
-from frontdesk.schedules.worker import Worker
 from frontdesk.settings import Settings
-from frontdesk.tools.build import ToolRuntime, open_tool_runtime, open_tools
-from frontdesk.tools.service import ToolService
+
+if TYPE_CHECKING:
+    from frontdesk.agents.chat.service import ChatService
+    from frontdesk.agents.embedded.tools import ToolBinder
+    from frontdesk.agents.host import AgentHost
+    from frontdesk.agents.letta.handed_store import HandedToolStore
+    from frontdesk.agents.turns.service import TurnService
+    from frontdesk.coding.service import CodingService
+    from frontdesk.identity.authority import Authority
+    from frontdesk.identity.service import Identity
+    from frontdesk.identity.sign_in import SignInIssuers
+    from frontdesk.identity.store import KeyStore
+    from frontdesk.identity.tokens import TokenVerifier
+    from frontdesk.journal.metrics import Metrics
+    from frontdesk.journal.service import Journal
+    from frontdesk.memory.people import OtherPersonData
+    from frontdesk.memory.search.indexer import MemoryIndexer
+    from frontdesk.memory.service import RecordServices
+    from frontdesk.schedules.agents import UploadTool
+    from frontdesk.schedules.service import ScheduleService
+    from frontdesk.schedules.worker import Worker
+    from frontdesk.tools.build import ToolRuntime
+    from frontdesk.tools.service import ToolService
 
 CHECK_SECONDS = 2
 # The prefix of the state of a database that is read-only.
@@ -71,26 +60,243 @@ HOUSEKEEPING_JOB = BackgroundJob(log, "housekeeping_waits", "housekeeping_failed
 JOURNAL_FLUSH_JOB = BackgroundJob(log, "journal_not_written", "journal_not_written")
 
 
-@dataclass(frozen=True, slots=True)
 class App:
-    """Every service of the installation, created once."""
+    """Every service of the installation. Each is opened when it is first used: most commands need few of them.
 
-    settings: Settings
-    database: Database
-    keys: KeyStore
-    identity: Identity
-    journal: Journal
-    host: AgentHost
-    turns: TurnService
-    chat: ChatService
-    tools: ToolService
-    handed: HandedToolStore
-    schedules: ScheduleService
-    worker: Worker
-    memory: RecordServices
-    memory_indexer: MemoryIndexer
-    workspace: CodingService
-    sign_in_issuers: SignInIssuers
+    The imports stand in the properties for the same reason: together they take a second.
+    """
+
+    def __init__(self, settings: Settings, database: Database, tasks: TaskGroup) -> None:
+        self.settings = settings
+        self.database = database
+        self._tasks = tasks
+        self._agent_tools = OperationTools()
+        self._agent_tools.open(self.operations)
+
+    @cached_property
+    def metrics(self) -> "Metrics":
+        from frontdesk.journal.metrics import Metrics
+
+        return Metrics()
+
+    @cached_property
+    def journal(self) -> "Journal":
+        from frontdesk.journal.service import Journal
+        from frontdesk.journal.store import JournalStore
+
+        return Journal(JournalStore(self.database), lambda: self.metrics, timedelta(days=self.settings.journal_days))
+
+    @cached_property
+    def keys(self) -> "KeyStore":
+        from frontdesk.identity.store import KeyStore
+
+        return KeyStore(self.database)
+
+    @cached_property
+    def tokens(self) -> "TokenVerifier":
+        from frontdesk.identity.outbound import caller_headers
+        from frontdesk.identity.tokens import TokenVerifier
+
+        return TokenVerifier(self.settings.trusted_issuers, token_audiences(self.settings), caller_headers())
+
+    @cached_property
+    def sign_in_issuers(self) -> "SignInIssuers":
+        from frontdesk.identity.outbound import caller_headers
+        from frontdesk.identity.sign_in import SignInIssuers
+
+        return SignInIssuers(self.settings.trusted_issuers, base_url(self.settings), caller_headers())
+
+    @cached_property
+    def identity(self) -> "Identity":
+        from frontdesk.identity.inbound import IdentityPolicy
+        from frontdesk.identity.oauth_server import AuthorizationServer, OAuthServerConfig
+        from frontdesk.identity.rates import RateLimiter
+        from frontdesk.identity.service import AgentLookup, Identity
+        from frontdesk.identity.store import BucketStore, McpSessionStore, OAuthStore
+
+        settings, database = self.settings, self.database
+
+        async def knows(agent_id: str) -> bool:
+            return await self.host.find(agent_id) is not None
+
+        async def bounds(agent_id: str) -> "Authority":
+            # Letta's agents may call any process during their turn; built-in agents call the process of their turn.
+            return await self.turns.current_authority(
+                agent_lock(agent_id) if settings.letta_base_url else None, agent_id
+            )
+
+        return Identity(
+            IdentityPolicy.of(settings),
+            self.keys,
+            self.tokens,
+            RateLimiter(settings.rate_agent, settings.rate_user, BucketStore(database) if database.shared else None),
+            AgentLookup(knows, lambda: only_agent(self.host), bounds),
+            oauth=AuthorizationServer(
+                OAuthStore(database), OAuthServerConfig.of(settings, base_url(settings), token_audiences(settings))
+            ),
+            sealed=McpSessionStore(database),
+            log_sources=settings.debug_agent_id_source,
+        )
+
+    @cached_property
+    def tool_runtime(self) -> "ToolRuntime":
+        """The part of the tools that the built-in agents' host needs."""
+        from frontdesk.adapters import platform_source
+        from frontdesk.tools.build import open_tool_runtime
+
+        return open_tool_runtime(self.settings, self.database, self.journal, partial(platform_source, self.settings))
+
+    @cached_property
+    def tools(self) -> "ToolService":
+        from frontdesk.tools.build import open_tools
+
+        return open_tools(self.settings, self.database, self.host, self.tool_runtime, self.journal, self._tasks)
+
+    @cached_property
+    def turns(self) -> "TurnService":
+        from frontdesk.agents.turns.service import TurnService
+        from frontdesk.agents.turns.store import TurnStore
+
+        turns = TurnService(TurnStore(self.database), self._tasks)
+        self._tasks.start_soon(turns.run)
+        return turns
+
+    @cached_property
+    def _hosting(self) -> "Hosting":
+        """The host of the agents, with what depends on which host it is."""
+        from frontdesk.agents.embedded.host import EmbeddedHost
+        from frontdesk.llm.access import ModelAccess
+
+        if self.settings.letta_base_url is not None:
+            return self._open_letta(self.settings.letta_base_url)
+        access = ModelAccess.from_settings(self.settings)
+        return Hosting(
+            EmbeddedHost(self.database, self.turns, access, self._tool_binder, self._agent_tools.for_caller), None, ()
+        )
+
+    def _tool_binder(self) -> "ToolBinder":
+        from frontdesk.agents.embedded.tools import ToolBinder
+
+        # Built-in agents call tools through the same dispatcher as all callers.
+        runtime, calls = self.tool_runtime, self.tool_runtime.dispatcher
+        return ToolBinder(calls.call_attached, runtime.servers, runtime.clients, calls.attached_reads_only)
+
+    def _open_letta(self, address: str) -> "Hosting":
+        # Letta's client comes with an extra.
+        try:
+            from frontdesk.adapters import person_data_on_letta
+            from frontdesk.agents.letta.host import LettaHost
+            from frontdesk.agents.letta.people import AgentAssignments
+            from frontdesk.agents.letta.people_store import AgentAssignmentStore
+            from frontdesk.agents.letta.tools import ToolRegistrar, upload_tool
+        except ModuleNotFoundError as missing:
+            if missing.name not in LETTA_PACKAGES:
+                raise
+            raise ConfigurationError(
+                f"LETTA_BASE_URL is set, and agents on a Letta server need the Python package {missing.name}, which is "
+                "not installed: run pip install 'frontdesk[letta]', or unset LETTA_BASE_URL for agents on the built-in "
+                "host"
+            ) from missing
+
+        settings = self.settings
+        secret = settings.letta_secret.get_secret_value() if settings.letta_secret else None
+        registrar = ToolRegistrar(self.handed, self.keys, base_url(settings))
+        people = AgentAssignments(AgentAssignmentStore(self.database), self.keys)
+        host = LettaHost(
+            address, secret, self.turns, settings.model, registrar, people, image_models=settings.image_models
+        )
+        return Hosting(host, partial(upload_tool, host.server), person_data_on_letta(host))
+
+    @property
+    def host(self) -> "AgentHost":
+        return self._hosting.host
+
+    @cached_property
+    def handed(self) -> "HandedToolStore":
+        from frontdesk.agents.letta.handed_store import HandedToolStore
+
+        return HandedToolStore(self.database)
+
+    @cached_property
+    def chat(self) -> "ChatService":
+        from frontdesk.agents.chat.replies import ReplyService
+        from frontdesk.agents.chat.service import ChatService
+        from frontdesk.agents.chat.store import ChatSessionStore, ReplyStore
+
+        mirror = ReplyStore(self.database) if self.database.shared else None
+        replies = ReplyService(self.host, self.journal, self._tasks, self.turns.close, mirror)
+        return ChatService(ChatSessionStore(self.database), self.host, replies)
+
+    @cached_property
+    def workspace(self) -> "CodingService":
+        from frontdesk.coding.service import open_coding
+
+        return open_coding(self.settings, self.database, self.host)
+
+    @cached_property
+    def _scheduling(self) -> "tuple[ScheduleService, Worker]":
+        from frontdesk.schedules.service import open_schedules
+
+        async def has_conversation(user_id: str, agent_id: str, conversation_id: str) -> bool:
+            return await self.workspace.sessions.has_conversation(user_id, agent_id, conversation_id)
+
+        registry, upload = self.metrics.registry, self._hosting.upload_tool
+        return open_schedules(self.settings, self.database, self.host, upload, registry, self._tasks, has_conversation)
+
+    @property
+    def schedules(self) -> "ScheduleService":
+        return self._scheduling[0]
+
+    @property
+    def worker(self) -> "Worker":
+        return self._scheduling[1]
+
+    @cached_property
+    def _remembering(self) -> "tuple[RecordServices, MemoryIndexer]":
+        from frontdesk.adapters import AgentNames, TaskWakeups, person_data_outside_memory
+        from frontdesk.memory.service import MemoryDependencies, StatusSources, open_memory
+
+        waking, names = TaskWakeups(self.schedules), AgentNames(self.host)
+        other_data = person_data_outside_memory(
+            self.database, self.journal, self.keys, self.turns, self.tools, self.workspace.mirror
+        )
+        others = MemoryDependencies(
+            waking.schedule,
+            waking.cancel,
+            names.id_of,
+            names.name_of,
+            (*self._hosting.person_data, *other_data),
+            StatusSources(self.check_parts, self.journal),
+        )
+        return open_memory(self.database, self.tool_runtime.embedder, others)
+
+    @property
+    def memory(self) -> "RecordServices":
+        return self._remembering[0]
+
+    @property
+    def memory_indexer(self) -> "MemoryIndexer":
+        return self._remembering[1]
+
+    async def close(self) -> None:
+        """Close the services that were opened, those that use others first."""
+        opened = self.__dict__
+        if "_scheduling" in opened:
+            await self.schedules.executor.close()
+        if "chat" in opened:
+            await self.chat.close()
+        if "sign_in_issuers" in opened:
+            await self.sign_in_issuers.close()
+        if "tokens" in opened:
+            await self.tokens.close()
+        if "turns" in opened:
+            await self.turns.close()
+        if "_hosting" in opened:
+            await self.host.close()
+        if "tool_runtime" in opened:
+            await self.tool_runtime.close()
+        if "journal" in opened:
+            await _flush_journal(self.journal)
 
     async def check_parts(self) -> dict[str, str]:
         """The state of each part: `ok`, or what is wrong with it."""
@@ -101,11 +307,18 @@ class App:
 
     def operations(self) -> Sequence[BoundOperation]:
         """Every operation with the service that runs it."""
-        # The declarations take a while to load, and most commands need none.
-        from frontdesk.operation_table import OPERATIONS  # noqa: PLC0415
+        from frontdesk.operation_table import OPERATIONS
 
         own = [self.bind(operation, self) for operation in CORE_OPERATIONS]
         return [*own, *(self.bind(one, getattr(self, name)) for name, every in OPERATIONS.items() for one in every)]
+
+    async def has_tool_servers(self) -> bool:
+        """Whether any tool server is known, by the settings or in the database."""
+        from frontdesk.tools.catalogue_store import ServerStore
+
+        settings = self.settings
+        named = settings.mcp_servers or settings.tools_manifest or settings.platform_app_id
+        return bool(named) or bool(await ServerStore(self.database).all())
 
     async def check_exposure(self) -> None:
         """Raise an error if other machines could reach the server, but nobody could authenticate."""
@@ -120,7 +333,12 @@ class App:
 
     async def check_model(self) -> None:
         """Raise an error if the default model cannot be opened."""
-        if isinstance(self.host, EmbeddedHost):
+        from frontdesk.agents.embedded.host import EmbeddedHost
+        from frontdesk.llm.access import OFFLINE, ModelAccess
+
+        # The offline model always opens, and the library takes a second to import.
+        offline = ModelAccess.from_settings(self.settings).default_model == OFFLINE
+        if isinstance(self.host, EmbeddedHost) and not offline:
             await (await self.host.resources()).models.open(None)
 
 
@@ -135,79 +353,26 @@ async def check_parts(database: Database) -> dict[str, str]:
     return {"database": "ok" if trouble is None else f"{DATABASE_NOT_WRITABLE}: {trouble}"}
 
 
+@dataclass(frozen=True, slots=True)
+class Hosting:
+    """The host of the agents, its upload function if it has one, and the data of people that it keeps elsewhere."""
+
+    host: "AgentHost"
+    upload_tool: "UploadTool | None"
+    person_data: "Sequence[OtherPersonData]"
+
+
 @asynccontextmanager
-async def open_app(settings: Settings) -> AsyncGenerator[App]:
-    """Open the services without the background tasks, as commands need them."""
+async def open_app(settings: Settings, *, tools: bool = True) -> AsyncGenerator[App]:
+    """Open the app without the background tasks, as commands need it. Without `tools`, none can be called."""
     async with AsyncExitStack() as stack:
         database = await Database.open(settings)
         stack.push_async_callback(database.close)
-        said = outbound.caller_headers()
-        tasks = await stack.enter_async_context(background_group())
-        metrics = Metrics()
-        journal = Journal(JournalStore(database), metrics, timedelta(days=settings.journal_days))
-        stack.push_async_callback(_flush_journal, journal)
-        keys = KeyStore(database)
-        reach = await stack.enter_async_context(
-            open_tool_runtime(settings, database, journal, partial(platform_source, settings))
-        )
-        turns = TurnService(TurnStore(database), tasks)
-        own = OperationTools()
-        host, upload, kept = _open_host(settings, database, turns, reach, keys, own)
-        stack.push_async_callback(host.close)
-        tools = open_tools(settings, database, host, reach, journal, tasks)
-        tasks.start_soon(turns.run)
-        stack.push_async_callback(turns.close)
-        tokens = TokenVerifier(settings.trusted_issuers, token_audiences(settings), said)
-        stack.push_async_callback(tokens.close)
-        upstreams = SignInIssuers(settings.trusted_issuers, base_url(settings), said)
-        stack.push_async_callback(upstreams.close)
-        identity = _open_identity(settings, database, keys, tokens, host, turns)
-        mirror = ReplyStore(database) if database.shared else None
-        chat = ChatService(ChatSessionStore(database), host, ReplyService(host, journal, tasks, turns.close, mirror))
-        stack.push_async_callback(chat.close)
-        workspace = open_coding(settings, database, host)
-        talks = workspace.sessions.has_conversation
-        schedules, worker = open_schedules(settings, database, host, upload, metrics.registry, tasks, talks)
-        stack.push_async_callback(schedules.executor.close)
-        waking, names = TaskWakeups(schedules), AgentNames(host)
-        others = MemoryDependencies(
-            waking.schedule,
-            waking.cancel,
-            names.id_of,
-            names.name_of,
-            (*kept, *person_data_outside_memory(database, journal, keys, turns, tools, workspace.mirror)),
-            StatusSources(partial(check_parts, database), journal),
-        )
-        memory, reader = open_memory(database, reach.embedder, others)
-        handed = HandedToolStore(database)
-        services = (host, turns, chat, tools, handed, schedules, worker, memory, reader, workspace, upstreams)
-        app = App(settings, database, keys, identity, journal, *services)
-        own.open(app.operations)
+        app = App(settings, database, await stack.enter_async_context(background_group()))
+        stack.push_async_callback(app.close)
+        if tools:
+            await app.tool_runtime.catalogue.load_servers()
         yield app
-
-
-def _open_identity(
-    settings: Settings, database: Database, keys: KeyStore, tokens: TokenVerifier, host: AgentHost, turns: TurnService
-) -> Identity:
-    async def knows(agent_id: str) -> bool:
-        return await host.find(agent_id) is not None
-
-    async def bounds(agent_id: str) -> Authority:
-        # Letta's agents may call any process during their turn; built-in agents call the process that runs their turn.
-        return await turns.current_authority(agent_lock(agent_id) if settings.letta_base_url else None, agent_id)
-
-    return Identity(
-        IdentityPolicy.of(settings),
-        keys,
-        tokens,
-        RateLimiter(settings.rate_agent, settings.rate_user, BucketStore(database) if database.shared else None),
-        AgentLookup(knows, lambda: only_agent(host), bounds),
-        oauth=AuthorizationServer(
-            OAuthStore(database), OAuthServerConfig.of(settings, base_url(settings), token_audiences(settings))
-        ),
-        sealed=McpSessionStore(database),
-        log_sources=settings.debug_agent_id_source,
-    )
 
 
 @asynccontextmanager
@@ -233,6 +398,8 @@ async def running_worker(app: App) -> AsyncGenerator[None]:
 @asynccontextmanager
 async def _background_tasks(app: App) -> AsyncGenerator[TaskGroup]:
     """Run the background tasks that servers and workers need."""
+    from frontdesk.agents.embedded.host import EmbeddedHost
+
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(app.journal.run)
         tasks.start_soon(HOUSEKEEPING_JOB.run_every, HOUSEKEEPING_SECONDS, app.identity.run_housekeeping)
@@ -273,48 +440,7 @@ def base_url(settings: Settings) -> str:
     return settings.public_url or f"http://{host}:{settings.port}"
 
 
-def _open_host(
-    settings: Settings,
-    database: Database,
-    turns: TurnService,
-    reach: ToolRuntime,
-    keys: KeyStore,
-    own: OperationTools,
-) -> tuple[AgentHost, UploadTool | None, Sequence[OtherPersonData]]:
-    """The agent host, its upload function if it has one, and the data of people that it keeps elsewhere."""
-    if settings.letta_base_url is None:
-        # Built-in agents call tools through the same dispatcher as all callers.
-        calling = reach.dispatcher
-        toolbox = ToolBinder(calling.call_attached, reach.servers, reach.clients, calling.attached_reads_only)
-        return EmbeddedHost(database, turns, ModelAccess.from_settings(settings), toolbox, own.for_caller), None, ()
-    # Letta's client is slow to import, and only these setups need it; it comes with an extra.
-    try:
-        from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
-        from frontdesk.agents.letta.people import AgentAssignments  # noqa: PLC0415
-        from frontdesk.agents.letta.people_store import AgentAssignmentStore  # noqa: PLC0415
-        from frontdesk.agents.letta.tools import (  # noqa: PLC0415
-            ToolRegistrar,
-            upload_tool,
-        )
-    except ModuleNotFoundError as missing:
-        if missing.name not in LETTA_PACKAGES:
-            raise
-        raise ConfigurationError(
-            f"LETTA_BASE_URL is set, and agents on a Letta server need the Python package {missing.name}, which is not "
-            "installed: run pip install 'frontdesk[letta]', or unset LETTA_BASE_URL for agents on the built-in host"
-        ) from missing
-
-    token = settings.letta_secret
-    secret = token.get_secret_value() if token else None
-    registrar = ToolRegistrar(HandedToolStore(database), keys, base_url(settings))
-    people = AgentAssignments(AgentAssignmentStore(database), keys)
-    host = LettaHost(
-        settings.letta_base_url, secret, turns, settings.model, registrar, people, image_models=settings.image_models
-    )
-    return host, partial(upload_tool, host.server), person_data_on_letta(host)
-
-
-async def _flush_journal(journal: Journal) -> None:
+async def _flush_journal(journal: "Journal") -> None:
     """Write the journal of a command, which has no background tasks."""
     with anyio.move_on_after(HOUSEKEEPING_SECONDS, shield=True):
         await JOURNAL_FLUSH_JOB.attempt(journal.flush)
@@ -336,7 +462,7 @@ async def delete_agent(app: App, agent_id: str) -> Sequence[str]:
 class HealthOutput(BaseModel):
     """The state of this installation and its settings."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     status: str
     letta_base_url: str
@@ -347,7 +473,7 @@ class HealthOutput(BaseModel):
 class WhoamiOutput(BaseModel):
     """The caller as Frontdesk sees it."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     agent_id: str | None
     user_id: str | None

@@ -326,7 +326,7 @@ def host_of(app: App, own_tools: ToolProvider = lambda _caller, _token: ()) -> E
     """A host on the app's database whose tools answer without a server."""
     assert isinstance(app.host, EmbeddedHost)
     toolbox = ToolBinder(answer, KnownServers(()), McpClientPool())
-    return EmbeddedHost(app.database, app.turns, app.host._access, toolbox, own_tools)
+    return EmbeddedHost(app.database, app.turns, app.host._access, lambda: toolbox, own_tools)
 
 
 @asynccontextmanager

@@ -90,7 +90,7 @@ async def test_the_use_of_tools_is_summed_up_by_agent_and_tool(database: Databas
 
 
 def a_journal(database: Database) -> Journal:
-    return Journal(JournalStore(database), Metrics(), timedelta(days=30))
+    return Journal(JournalStore(database), Metrics, timedelta(days=30))
 
 
 async def test_one_entry_that_cannot_be_stored_does_not_keep_the_others_out(database: Database) -> None:

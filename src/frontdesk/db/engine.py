@@ -9,7 +9,6 @@ from urllib.parse import unquote, urlsplit
 
 import anyio
 import anyio.lowlevel
-from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection, CursorResult, Dialect, Executable, event, make_url, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError
@@ -271,7 +270,8 @@ def _create_engine(url: URL) -> AsyncEngine:
 
 def _discard_if_busy(connection: Any, record: ConnectionPoolEntry) -> None:  # noqa: ANN401 - the DBAPI has no common type
     """Discard a connection whose cancelled check still waits for a response; it cannot be used again."""
-    if connection is not None and connection.driver_connection.info.transaction_status is TransactionStatus.ACTIVE:
+    # By name, since importing psycopg takes a while, and a SQLite installation does not need it.
+    if connection is not None and connection.driver_connection.info.transaction_status.name == "ACTIVE":
         record.invalidate()
 
 

@@ -1,28 +1,17 @@
-"""Runs one async function with the app open, as the user of this machine or for one person's records."""
+"""Runs one async function with the app open, as the user of this machine."""
 
 import gc
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine
 from importlib.util import find_spec
 from typing import Any, Literal, TypeVar
-from zoneinfo import ZoneInfo
 
 import anyio
-from pydantic import ValidationError
 
 from frontdesk.app import App, open_app
-from frontdesk.errors import Invalid
-from frontdesk.identity.inbound import is_user_id
-from frontdesk.identity.keys import LOCAL_USER
 from frontdesk.identity.model import Caller
 from frontdesk.interfaces import logs
 from frontdesk.interfaces.http.context import ensure_request_id
 from frontdesk.journal.service import CallRecord
-from frontdesk.llm.tools import describe_validation_errors
-from frontdesk.memory.items_store import IdLookup
-from frontdesk.memory.model import PersonScope
-from frontdesk.memory.operations.base import MemoryRequest, person_zone
-from frontdesk.memory.service import RecordServices
 from frontdesk.settings import Settings
 
 T = TypeVar("T")
@@ -45,15 +34,17 @@ def run_with_app(
     *,
     log_level: Literal["warning", "error"] = "warning",
     fast: bool = False,
+    tools: bool = False,
 ) -> T:
     """Run `use` with the app of these settings. Without settings it reads the environment's and logs little.
 
-    `fast` is for long-running processes: uvloop is faster, but takes a while to load.
+    `fast` is for long-running processes: uvloop is faster, but takes a while to load. With `tools`, tools of servers
+    can be called.
     """
     chosen = configure_quiet_logs(Settings.read(), log_level) if settings is None else settings
 
     async def run() -> T:
-        async with open_app(chosen) as app:
+        async with open_app(chosen, tools=tools or fast) as app:
             if fast:
                 freeze_garbage()
             return await use(app)
@@ -94,64 +85,3 @@ def freeze_garbage() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
-
-
-InputT = TypeVar("InputT", bound=MemoryRequest)
-# The person whose key the first start prints.
-DEFAULT_USER = LOCAL_USER
-
-
-@dataclass(frozen=True, slots=True)
-class PersonContext:
-    """The app, with the scope of one person's records."""
-
-    app: App
-    scope: PersonScope
-
-    @property
-    def memory(self) -> RecordServices:
-        return self.app.memory
-
-    @property
-    def names(self) -> IdLookup:
-        return self.memory.id_lookup
-
-    async def zone(self, named: str | None = None) -> ZoneInfo:
-        """The named time zone, or the person's own."""
-        return await person_zone(self.memory, self.scope, named)
-
-
-def run_for_person(user: str, use: Callable[[PersonContext], Coroutine[Any, Any, T]]) -> T:
-    """Run `use` with a person's records and return its result."""
-    person = require_user_id(user)
-    return run_with_app(lambda app: use(_person_context(app, person)))
-
-
-def change_for_person(user: str, action: str, use: Callable[[PersonContext, CallRecord], Coroutine[Any, Any, T]]) -> T:
-    """Run a change of a person's records and record it in the journal, without their content."""
-    person = require_user_id(user)
-
-    async def recorded(app: App, record: CallRecord) -> T:
-        record.caller = local_caller(user=person)
-        return await use(_person_context(app, person), record)
-
-    return run_change(action, recorded)
-
-
-def validate_input(kind: type[InputT], arguments: Mapping[str, Any]) -> InputT:
-    """Validate typed input with the same model as the other interfaces."""
-    try:
-        return kind.model_validate(arguments)
-    except ValidationError as error:
-        raise Invalid(f"That does not fit: {describe_validation_errors(error)}") from error
-
-
-def require_user_id(user: str) -> str:
-    """The person's id, if it is valid."""
-    if not is_user_id(user):
-        raise Invalid("--user names a person by 1 to 200 printable characters, as frontdesk keys list shows them")
-    return user
-
-
-def _person_context(app: App, user: str) -> PersonContext:
-    return PersonContext(app, PersonScope.for_caller(local_caller(user=user)))

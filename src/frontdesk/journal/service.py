@@ -2,12 +2,12 @@
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import anyio
 import structlog
@@ -28,7 +28,6 @@ from frontdesk.errors import (
 from frontdesk.identity import rights
 from frontdesk.identity.inbound import trace_refusal
 from frontdesk.identity.model import AgentIdSource, Caller, ClaimedIds, RefusalTrace, Signals
-from frontdesk.journal.metrics import Metrics
 from frontdesk.journal.model import EntryKind, EntryTiming, FailureSummary, JournalEntry, Outcome
 from frontdesk.journal.store import (
     AgentIdByParameter,
@@ -39,6 +38,9 @@ from frontdesk.journal.store import (
     ToolUse,
     ToolUseQuery,
 )
+
+if TYPE_CHECKING:
+    from frontdesk.journal.metrics import Metrics
 
 FLUSH_SECONDS = 0.25
 # A batch of this size is written within a few milliseconds, while other writers wait.
@@ -56,9 +58,9 @@ JOURNAL_JOB = BackgroundJob(log, "journal_waits", "journal_failed")
 class Journal:
     """The journal of one process. `record` only appends to a queue; `run` writes in the background."""
 
-    def __init__(self, store: JournalStore, metrics: Metrics, keep: timedelta) -> None:
+    def __init__(self, store: JournalStore, open_metrics: Callable[[], "Metrics"], keep: timedelta) -> None:
         self._store = store
-        self._metrics = metrics
+        self._open_metrics = open_metrics
         self._keep = keep
         self._waiting: deque[JournalEntry] = deque()
         self._counted = 0
@@ -161,6 +163,10 @@ class Journal:
     async def prune(self) -> None:
         """Delete entries that are older than the configured number of days."""
         await self._store.prune(datetime.now(UTC) - self._keep)
+
+    @cached_property
+    def _metrics(self) -> "Metrics":
+        return self._open_metrics()
 
     def render_metrics(self) -> bytes:
         """The current metrics in Prometheus' text format."""

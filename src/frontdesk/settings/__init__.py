@@ -13,10 +13,11 @@ from frontdesk.settings.model import (
     variable_names,
 )
 from frontdesk.settings.sections import PlatformOAuth, ServerOAuth, ToolServer
-from frontdesk.settings.values import Issuer, OAuthClient, Rate, SignIn, is_loopback
+from frontdesk.settings.values import ALL_ADDRESSES, Issuer, OAuthClient, Rate, SignIn, is_loopback
 
 __all__ = [
     "AGENT_ID_PATTERN",
+    "ALL_ADDRESSES",
     "CONFIG_FILE_VARIABLE",
     "EMPTY_AGENT_IDS",
     "OBSOLETE_VARIABLES",

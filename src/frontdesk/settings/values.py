@@ -101,6 +101,10 @@ def check_redirect_uri(uri: str) -> None:
         raise ValueError(f"{uri!r} names no host")
 
 
+# Hosts that mean every address of this machine.
+ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not bound
+
+
 def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True

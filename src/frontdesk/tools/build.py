@@ -1,7 +1,6 @@
 """Builds the tools capability in two steps: the part that calls tools, then, with the agent host, the rest."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -50,6 +49,7 @@ class ToolRuntime:
 
     servers: KnownServers
     clients: McpClientPool
+    exchange: TokenExchange
     embedder: Embedder | None
     catalogue: Catalogue
     learning: ToolLearning
@@ -60,11 +60,17 @@ class ToolRuntime:
     administration: ToolAdministration
     offered: HostTools
 
+    async def close(self) -> None:
+        await self.usage.close()
+        await self.clients.close()
+        await self.exchange.close()
+        if self.embedder is not None:
+            await self.embedder.close()
 
-@asynccontextmanager
-async def open_tool_runtime(
+
+def open_tool_runtime(
     settings: Settings, database: Database, journal: Journal, platform: OpenPlatformSource
-) -> AsyncGenerator[ToolRuntime]:
+) -> ToolRuntime:
     """Open the part that needs no agent host."""
     servers, exchange, offered = KnownServers(), TokenExchange(), HostTools()
     # The built-in host offers only the tools that every agent has anyway.
@@ -81,17 +87,20 @@ async def open_tool_runtime(
     gateway = ToolGateway(servers, clients, application)
     calling = ToolDispatcher(catalogue, gateway, allowed, usage, journal)
     administration = ToolAdministration(catalogue, allowed, learning, journal)
-    try:
-        await catalogue.load_servers()
-        yield ToolRuntime(
-            servers, clients, embedder, catalogue, learning, allowed, holdings, usage, calling, administration, offered
-        )
-    finally:
-        await usage.close()
-        await clients.close()
-        await exchange.close()
-        if embedder is not None:
-            await embedder.close()
+    return ToolRuntime(
+        servers,
+        clients,
+        exchange,
+        embedder,
+        catalogue,
+        learning,
+        allowed,
+        holdings,
+        usage,
+        calling,
+        administration,
+        offered,
+    )
 
 
 def open_tools(

@@ -13,8 +13,9 @@ import pytest
 from frontdesk.app import App, open_app
 from frontdesk.identity.rights import IDENTITY_READ
 from frontdesk.interfaces.http.application import build_application
-from frontdesk.interfaces.mcp.memory_tools import LOGIN_TOOLS, MEMORY_TOOLS
+from frontdesk.interfaces.mcp.tools import tool_name
 from frontdesk.memory.model import PersonScope, TaskRelation
+from frontdesk.memory.operations.table import MEMORY_OPERATIONS
 from frontdesk.settings import Settings
 from tests.requirements import shows
 from tests.support.issuer import Issuer, open_issuer
@@ -163,9 +164,8 @@ def _tools(hers: Hers) -> Mapping[str, Mapping[str, object]]:
         "get_category": {"id": category},
         "update_category": {"id": category, "name": "Mine"},
     }
-    assert everything.keys() == {spec.name for spec in MEMORY_TOOLS} - {spec.name for spec in LOGIN_TOOLS}, (
-        "every tool is walked"
-    )
+    tools = {tool_name(operation) for operation in MEMORY_OPERATIONS if operation.mcp is not None}
+    assert everything.keys() == tools, "every tool is walked"
     return everything
 
 
@@ -280,7 +280,7 @@ async def test_a_key_without_the_scope_is_told_which_it_lacks_and_nothing_else(i
     before, wrong = await _kept(installation), list[str]()
     shown = await installation.key(frozenset({IDENTITY_READ}))
     async for route, answer in _ask_all(installation, shown):
-        right = 401 if "api-keys" in route.path else 403 if route.needs else 200
+        right = 403 if route.needs else 401 if "api-keys" in route.path else 200
         named = set(answer.json().get("required_scopes", ())) <= set(route.needs) if right == 403 else True
         if answer.status_code != right or MARK in answer.text or not named:
             wrong.append(f"{route.method} {route.path} is answered {answer.status_code}: {answer.text[:200]}")

@@ -18,8 +18,9 @@ from starlette.routing import Route
 
 from frontdesk.app import App, open_app
 from frontdesk.interfaces.http.application import build_application
-from frontdesk.interfaces.mcp.schedule_tools import SCHEDULE_TOOLS
+from frontdesk.interfaces.mcp.tools import tool_name, tool_request
 from frontdesk.schedules.create import NO_TIMELINE
+from frontdesk.schedules.operations import SCHEDULE_OPERATIONS
 from tests.conftest import settings_with
 from tests.e2e.test_server import closed
 from tests.interfaces.schedules.conftest import NEXT_YEAR, Asking, connected
@@ -324,8 +325,9 @@ values = st.recursive(
     max_leaves=4,
 )
 FIELDS = {
-    tool.name: [name for name in tool.arguments.model_fields if name not in ("loop", "source_code")]
-    for tool in SCHEDULE_TOOLS
+    tool_name(operation): [name for name in tool_request(operation).model_fields if name not in ("loop", "source_code")]
+    for operation in SCHEDULE_OPERATIONS
+    if operation.mcp is not None
 }
 OPTIONS = [name for name in FIELDS["promptyoself_register"] if name not in ("prompt", "skip_validation")]
 ROUTES = ("", "/preview", "/runs", "/status", "/1", "/1/pause", "/1/resume", "/1/run", "/1/history", "/runs/x/redrive")

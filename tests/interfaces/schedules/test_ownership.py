@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import httpx2
 import pytest
-from fastapi import FastAPI
 from mcp.shared.exceptions import MCPError
 from mcp_types import RequestParamsMeta
 
@@ -15,8 +14,8 @@ from frontdesk.app import App, open_app
 from frontdesk.identity.model import AgentIdSource
 from frontdesk.interfaces.app_runner import local_caller, record_change
 from frontdesk.interfaces.http.application import build_application
-from frontdesk.interfaces.mcp.schedule_tools import SCHEDULE_TOOLS
-from frontdesk.interfaces.rest.schedules import add_schedule_routes
+from frontdesk.interfaces.mcp.tools import tool_name, tool_request
+from frontdesk.interfaces.rest.openapi import openapi_document
 from frontdesk.schedules.history_store import HistoryQuery
 from frontdesk.schedules.model import (
     SECOND,
@@ -28,6 +27,7 @@ from frontdesk.schedules.model import (
     TriggerKind,
     now_us,
 )
+from frontdesk.schedules.operations import SCHEDULE_OPERATIONS
 from frontdesk.settings import Issuer, OAuthClient, Settings
 from tests.interfaces.schedules.conftest import NEXT_YEAR, Asking, connected, created, made_key
 from tests.requirements import shows
@@ -240,27 +240,22 @@ async def planned(app: App) -> Victim:
     return Victim(new.id, await app.schedules.store.run_now(new.id, now))
 
 
-def paths_of(app: App) -> Mapping[str, Mapping[str, Any]]:
-    """The API on schedules, from its own description."""
-    api = FastAPI()
-    add_schedule_routes(api, app, "/api")
-    return api.openapi()["paths"]
-
-
 async def attacked(app: App, victim: Victim, headers: dict[str, str]) -> str:
     """The answers to every operation on schedules, over MCP and over HTTP."""
     asgi = build_application(app)
     heard: list[str] = []
-    for spec in SCHEDULE_TOOLS:
-        known = spec.arguments.model_fields
+    for operation in SCHEDULE_OPERATIONS:
+        if operation.mcp is None:
+            continue
+        known = tool_request(operation).model_fields
         given = {name: value for name, value in victim.arguments.items() if name in known}
         for arguments in [{}, given] if given else [given]:
-            said, body = call(MODERN, spec.name, arguments)
+            said, body = call(MODERN, tool_name(operation), arguments)
             heard.append((await send(asgi, said | headers, body)).body.decode())
     transport = httpx2.ASGITransport(asgi)
     base = "http://127.0.0.1:3020/api"
     async with httpx2.AsyncClient(transport=transport, base_url=base, headers=headers) as client:
-        requests = victim.requests(paths_of(app))
+        requests = victim.requests(openapi_document(SCHEDULE_OPERATIONS, "/api")["paths"])
         assert len(requests) > 12
         for method, path in requests:
             body = {"when": "every day at 9", "prompt": "evil"} if method in ("POST", "PATCH") else None

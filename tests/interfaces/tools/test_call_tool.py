@@ -15,11 +15,12 @@ from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.interfaces.http.context import ASGIApp, RequestContext
-from frontdesk.interfaces.mcp.catalogue_tools import relay_result
+from frontdesk.interfaces.mcp.tools import wire_result
 from frontdesk.journal.model import EntryKind, Outcome
 from frontdesk.journal.store import JournalQuery, ToolUseQuery
 from frontdesk.tools.access import AccessEffect
 from frontdesk.tools.calls import CallResult
+from frontdesk.tools.responses import call_answer
 from frontdesk.tools.servers import ServerSpec
 from tests.conftest import settings_with
 from tests.interfaces.tools.conftest import PAINTED
@@ -150,7 +151,7 @@ async def test_a_call_is_in_the_journal_under_the_tools_own_name(installation: A
 
 
 def told_of(block: dict[str, Any]) -> object:
-    return relay_result(CallResult(ok=True, content=[block]), MODERN).content[0]
+    return wire_result(call_answer(CallResult(ok=True, content=[block])), MODERN)["content"][0]
 
 
 def test_a_block_that_no_client_knows_is_put_into_words() -> None:
@@ -159,8 +160,9 @@ def test_a_block_that_no_client_knows_is_put_into_words() -> None:
     assert told_of({"type": "hologram"}) == {"type": "text", "text": "[hologram]"}
     noted = {"type": "text", "text": "hi", "annotations": "no object"}
     assert told_of(noted) == {"type": "text", "text": "hi"}
-    bare = relay_result(CallResult(ok=False, structured=[1], error="it is down"), MODERN)
-    assert (bare.content, bare.structured) == ([{"type": "text", "text": "it is down"}], None)
+    bare = wire_result(call_answer(CallResult(ok=False, structured=[1], error="it is down")), MODERN)
+    assert bare["content"] == [{"type": "text", "text": "it is down"}]
+    assert "structuredContent" not in bare
 
 
 # Which callers may use which tools, at every interface

@@ -207,7 +207,7 @@ def test_every_memory_table_is_exported_and_erased() -> None:
 async def test_erasing_leaves_nothing_of_a_person_and_everything_of_others(
     records: PersonDatabase, database: Database
 ) -> None:
-    journal = Journal(JournalStore(database), Metrics(), timedelta(days=30))
+    journal = Journal(JournalStore(database), Metrics, timedelta(days=30))
     chats = {"ann": 2, "bob": 1}
 
     async def entries(user_id: str) -> list[dict[str, Any]]:

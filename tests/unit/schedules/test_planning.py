@@ -14,7 +14,6 @@ from frontdesk.errors import Conflict, Denied, Invalid, MissingAgentId, MissingS
 from frontdesk.identity import rights
 from frontdesk.identity.model import AgentIdSource, Caller
 from frontdesk.identity.rights import SCHEDULES_ADMIN, TOOLS_CALL
-from frontdesk.interfaces.responses import RunResponse
 from frontdesk.schedules.access import (
     can_act_for,
     can_see,
@@ -44,6 +43,7 @@ from frontdesk.schedules.model import (
 )
 from frontdesk.schedules.promptyoself import PlannedImport, PromptYoSelfRow, plan_import, read_promptyoself
 from frontdesk.schedules.requests import NewSchedule, ScheduleChange, parse_schedule_id
+from frontdesk.schedules.responses import RunResponse
 from tests.requirements import shows
 from tests.support.scheduling import ADA, ANN, BOB, OPERATOR, OWNERS, reminder, schedule, visitors, write
 

@@ -1,6 +1,6 @@
 """Implements `AgentHost` with agents in Frontdesk's own database."""
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from importlib import import_module
@@ -16,7 +16,6 @@ from frontdesk.agents.embedded.store import (
     conversation_lock,
     first_conversation_id,
 )
-from frontdesk.agents.embedded.tools import ToolBinder
 from frontdesk.agents.host import (
     EVERYONE,
     Agent,
@@ -48,6 +47,7 @@ from frontdesk.text import is_storable, storable
 
 if TYPE_CHECKING:
     from frontdesk.agents.embedded.resources import HostResources
+    from frontdesk.agents.embedded.tools import ToolBinder
 
 RESOURCES_MODULE = "frontdesk.agents.embedded.resources"
 NAME_LENGTH = 200
@@ -61,7 +61,7 @@ class EmbeddedHost:
         database: Database,
         turns: TurnService,
         access: ModelAccess,
-        tool_binder: ToolBinder,
+        tool_binder: "Callable[[], ToolBinder]",
         own_tools: ToolProvider = lambda _caller, _token: (),
     ) -> None:
         self._database = database
@@ -301,7 +301,7 @@ class EmbeddedHost:
     async def _described(self, tool: HeldTool) -> AttachedTool:
         """A tool with its description and parameters, read from its server if they are missing."""
         if tool.parameters is None:
-            return await self._tool_binder.read_from_server(tool)
+            return await self._tool_binder().read_from_server(tool)
         server, remote = tool.server or "", tool.remote_name or ""
         _check_tool(tool.name, server, remote)
         text = storable(tool.description)
@@ -316,7 +316,7 @@ class EmbeddedHost:
     def _open_resources(self) -> "HostResources":
         from frontdesk.agents.embedded.resources import HostResources  # noqa: PLC0415 - once it is loaded
 
-        return HostResources(self._database, self._agents, self._access, self._tool_binder, self._own_tools)
+        return HostResources(self._database, self._agents, self._access, self._tool_binder(), self._own_tools)
 
 
 async def _require_conversation(

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 
 from cyclopts import App as Command
 
@@ -156,7 +157,7 @@ def attach(agent: str, server: str, tool: str, /, *, needs_approval: Flag = Fals
         held = await app.host.tools(found.id)
         return next((one.name for one in held if (one.server, one.remote_name) == (server, tool)), tool)
 
-    print(printable_line(run_change(f"agents attach {server}::{tool}", give)))
+    print(printable_line(run_change(f"agents attach {server}::{tool}", give, partial(run_with_app, tools=True))))
 
 
 @command.command

@@ -3,10 +3,12 @@
 import gc
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
 from cyclopts import App as Command
+from cyclopts import Parameter
 
 from frontdesk import __version__
 from frontdesk.errors import ConfigurationError, FrontdeskError, IdentityError, Invalid
@@ -76,13 +78,13 @@ COMMANDS = (
     ),
     (
         "journal",
-        "diagnostics:read",
+        "journal:read",
         "Show calls with their callers and outcomes: the newest entries, oldest first.",
     ),
     ("demo", "demo:fill", "Fill an empty installation with a day of sample data."),
     (
         "doctor",
-        "diagnostics:examine",
+        "doctor:examine",
         "Show every setting with its source, then every problem; exit 1 if there is any.",
     ),
 )
@@ -115,7 +117,7 @@ def up(*, host: str | None = None, port: Port = None) -> None:
 
 
 @command.command
-def mcp(*, door: Literal["tools", "schedule", "memory"] | None = None) -> None:
+def mcp(*, endpoint: Annotated[Literal["tools", "schedule", "memory"] | None, Parameter(name="--door")] = None) -> None:
     """Serve MCP on standard input and output, for a client that starts Frontdesk itself.
 
     Parameters
@@ -125,7 +127,7 @@ def mcp(*, door: Literal["tools", "schedule", "memory"] | None = None) -> None:
     """
     from frontdesk.interfaces.mcp.stdio import run_stdio_server  # noqa: PLC0415
 
-    run_stdio_server(door or "")
+    run_stdio_server(endpoint or "")
 
 
 @command.command(help="Serve the Agent Client Protocol: your agent, with its memory, in every code editor.")
@@ -160,10 +162,51 @@ def acp(
     serve_stdio(user, agent)
 
 
+@command.command
+def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
+    """Print a script with which a shell completes commands and options.
+
+    frontdesk completion bash > ~/.local/share/bash-completion/completions/frontdesk
+
+    frontdesk completion zsh > ~/.zfunc/_frontdesk
+
+    frontdesk completion fish > ~/.config/fish/completions/frontdesk.fish
+
+    Parameters
+    ----------
+    shell
+        The shell that is to use it.
+    """
+    from frontdesk.interfaces.cli.operation_commands import add_operation_commands  # noqa: PLC0415
+
+    add_operation_commands(command)
+    print(command.generate_completion(shell=shell))
+
+
+def _needs_operations(words: Sequence[str]) -> bool:
+    """Whether a command of a declared operation may be meant, or be part of the help of a group.
+
+    The declarations take a while to load, so they are left out where a command is known without them.
+    """
+    if not words or words[0].startswith("-"):
+        return False
+    if words[0] not in command:
+        return True
+    group = command[words[0]]
+    # A command without commands of its own is no group.
+    if not any(not name.startswith("-") for name in group):
+        return False
+    return len(words) == 1 or words[1].startswith("-") or words[1] not in group
+
+
 def main() -> NoReturn:
     """Run the command; an error becomes a line and an exit code."""
     gc.set_threshold(GC_THRESHOLD_WHILE_LOADING)
     try:
+        if _needs_operations(sys.argv[1:]):
+            from frontdesk.interfaces.cli.operation_commands import add_operation_commands  # noqa: PLC0415
+
+            add_operation_commands(command)
         command()
     except FrontdeskError as error:
         print(f"frontdesk: {printable_line(error.full_message)}", file=sys.stderr)

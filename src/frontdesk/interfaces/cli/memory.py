@@ -12,13 +12,6 @@ from cyclopts import App as Command
 from cyclopts import Parameter
 
 from frontdesk.errors import Unavailable
-from frontdesk.interfaces.app_runner import (
-    DEFAULT_USER,
-    PersonContext,
-    change_for_person,
-    run_for_person,
-    validate_input,
-)
 from frontdesk.interfaces.cli.memory_data import erase, export_records, import_records, insights, people, zone
 from frontdesk.interfaces.cli.output import (
     EMPTY_CELL,
@@ -33,6 +26,13 @@ from frontdesk.interfaces.cli.output import (
     print_figures,
     printable_line,
     printable_text,
+)
+from frontdesk.interfaces.cli.person import (
+    DEFAULT_USER,
+    PersonContext,
+    change_for_person,
+    run_for_person,
+    validate_input,
 )
 from frontdesk.journal.service import CallRecord
 from frontdesk.memory.memories_rules import MemoryFilter, MemorySort

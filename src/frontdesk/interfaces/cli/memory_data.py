@@ -14,16 +14,7 @@ from cyclopts import Parameter
 
 from frontdesk.app import App
 from frontdesk.errors import Invalid
-from frontdesk.interfaces.app_runner import (
-    DEFAULT_USER,
-    PersonContext,
-    change_for_person,
-    local_caller,
-    require_user_id,
-    run_change,
-    run_for_person,
-    run_with_app,
-)
+from frontdesk.interfaces.app_runner import local_caller, run_change, run_with_app
 from frontdesk.interfaces.cli.output import (
     Flag,
     JsonFlag,
@@ -34,6 +25,13 @@ from frontdesk.interfaces.cli.output import (
     format_time,
     number_up_to,
     printable_line,
+)
+from frontdesk.interfaces.cli.person import (
+    DEFAULT_USER,
+    PersonContext,
+    change_for_person,
+    require_user_id,
+    run_for_person,
 )
 from frontdesk.journal.service import CallRecord
 from frontdesk.memory.insights import InsightRange

@@ -25,13 +25,6 @@ from frontdesk.interfaces.cli.output import (
     printable_line,
     printable_text,
 )
-from frontdesk.interfaces.responses import (
-    PreviewResponse,
-    RunResponse,
-    ScheduleResponse,
-    ScheduleResponseModel,
-    explain_missing_rule,
-)
 from frontdesk.journal.service import CallRecord
 from frontdesk.schedules.model import Misfire, Overlap, RunStatus
 from frontdesk.schedules.requests import (
@@ -45,6 +38,13 @@ from frontdesk.schedules.requests import (
     SavedSchedule,
     ScheduleChange,
     parse_schedule_id,
+)
+from frontdesk.schedules.responses import (
+    PreviewResponse,
+    RunResponse,
+    ScheduleResponse,
+    ScheduleResponseModel,
+    explain_missing_rule,
 )
 from frontdesk.schedules.webhook_store import WEBHOOK_DEAD
 

@@ -8,13 +8,6 @@ from zoneinfo import ZoneInfo
 
 from cyclopts import Parameter
 
-from frontdesk.interfaces.app_runner import (
-    DEFAULT_USER,
-    PersonContext,
-    change_for_person,
-    run_for_person,
-    validate_input,
-)
 from frontdesk.interfaces.cli.agents import find_agent_id
 from frontdesk.interfaces.cli.output import (
     EMPTY_CELL,
@@ -27,6 +20,13 @@ from frontdesk.interfaces.cli.output import (
     number_up_to,
     printable_line,
     printable_text,
+)
+from frontdesk.interfaces.cli.person import (
+    DEFAULT_USER,
+    PersonContext,
+    change_for_person,
+    run_for_person,
+    validate_input,
 )
 from frontdesk.journal.service import CallRecord
 from frontdesk.memory.model import AiMode, AiStatus, AiTask, AiTaskType, ItemType, Priority, TimeEntry

@@ -10,13 +10,6 @@ from cyclopts import App as Command
 from cyclopts import Parameter
 
 from frontdesk.errors import Invalid
-from frontdesk.interfaces.app_runner import (
-    DEFAULT_USER,
-    PersonContext,
-    change_for_person,
-    run_for_person,
-    validate_input,
-)
 from frontdesk.interfaces.cli.output import (
     EMPTY_CELL,
     Flag,
@@ -30,6 +23,13 @@ from frontdesk.interfaces.cli.output import (
     print_figures,
     printable_line,
     printable_text,
+)
+from frontdesk.interfaces.cli.person import (
+    DEFAULT_USER,
+    PersonContext,
+    change_for_person,
+    run_for_person,
+    validate_input,
 )
 from frontdesk.interfaces.cli.task_work import approve, assign, day, list_work, running, show_work, start, stop
 from frontdesk.journal.service import CallRecord

@@ -116,7 +116,7 @@ def run_with_tools(use: AppFunction[T]) -> T:
             await app.tools.learning.flush()
             await app.journal.flush()
 
-    return run_with_app(opened, log_level="error")
+    return run_with_app(opened, log_level="error", tools=True)
 
 
 def run_with_servers(use: AppFunction[T]) -> T:
@@ -126,7 +126,7 @@ def run_with_servers(use: AppFunction[T]) -> T:
         await app.tools.catalogue.load_servers()
         return await use(app)
 
-    return run_with_app(opened, log_level="error")
+    return run_with_app(opened, log_level="error", tools=True)
 
 
 def server_states(app: App, names: Collection[str]) -> Sequence[ServerState]:
@@ -342,7 +342,7 @@ rights_command = Command(
 @rights_command.default
 def list_rules() -> None:
     """List the rules."""
-    rules = run_with_app(lambda app: app.tools.administration.rules(local_caller()))
+    rules = run_with_app(lambda app: app.tools.administration.rules(local_caller()), tools=True)
     if not rules:
         print("No rules: everybody may use every tool. Add one: frontdesk tools rights deny SUBJECT PATTERN")
         return

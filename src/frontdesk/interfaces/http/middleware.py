@@ -37,9 +37,7 @@ from frontdesk.interfaces.http.context import (
 from frontdesk.interfaces.http.errors import retry_after_header
 from frontdesk.journal.model import Outcome
 from frontdesk.journal.service import CallRecord
-from frontdesk.settings import Settings, is_loopback
-
-ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not bound
+from frontdesk.settings import ALL_ADDRESSES, Settings, is_loopback
 
 
 @dataclass(frozen=True, slots=True)

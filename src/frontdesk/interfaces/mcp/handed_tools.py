@@ -17,7 +17,7 @@ from frontdesk.interfaces.mcp.tools import IGNORED_ARGUMENTS, McpCall, wrap_tool
 from frontdesk.operations import Answer
 from frontdesk.text import closest_name
 from frontdesk.tools.model import tool_id
-from frontdesk.tools.operations import call_answer
+from frontdesk.tools.responses import call_answer
 
 
 def build_handed_tools_server(app: App) -> Server[Any]:

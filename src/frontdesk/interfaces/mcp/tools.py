@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import mcp_types as types
@@ -51,19 +51,24 @@ ToolHandler = Callable[[CallContext, Mapping[str, Any]], Awaitable[dict[str, Any
 ToolWork = Callable[[McpCall, Mapping[str, Any]], Awaitable[BaseModel | Answer]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class OfferedTool:
     """A tool that a server offers: its definition, and the function that answers calls through the SDK.
 
-    `describe` gives a description that may change. `handler` answers calls without the SDK. A tool that is not `listed`
-    can still be called.
+    `define` makes the definition when a client first asks for it, since schemas take a while. `describe` gives a
+    description that may change. `handler` answers calls without the SDK. A tool that is not `listed` can still be
+    called.
     """
 
-    definition: types.Tool
+    define: Callable[[], types.Tool]
     call: Callable[[SdkContext, Mapping[str, Any]], Awaitable[HandlerResult]]
     describe: Callable[[], str] | None = None
     handler: ToolHandler | None = None
     listed: bool = True
+
+    @cached_property
+    def definition(self) -> types.Tool:
+        return self.define()
 
 
 def mcp_tool(operation: Operation) -> McpTool:
@@ -186,7 +191,7 @@ def wrap_tool_call(
             signals = gather_signals(context, arguments if names_caller else {})
             answer = await run_call(app, "mcp", name, signals, run, identify)
             failed = not answer.ok
-            return _wire_result(answer, context.version)
+            return wire_result(answer, context.version)
         except FrontdeskError as error:
             rule = error_rule(error, tool.error_format)
             if rule.code is None:
@@ -210,7 +215,7 @@ def _as_answer(answer: BaseModel | Answer) -> Answer:
     return Answer(to_json(data).decode(), data)
 
 
-def _wire_result(answer: Answer, version: str, *, marked: bool = True) -> dict[str, Any]:
+def wire_result(answer: Answer, version: str, *, marked: bool = True) -> dict[str, Any]:
     """The result in wire form. A block that the client's revision does not know becomes text."""
     blocks = answer.content if answer.content is not None else ({"type": "text", "text": answer.text},)
     content = [block if _is_known_block(block, version) else _as_text_block(block) for block in blocks]
@@ -243,7 +248,7 @@ def _as_text_block(block: Mapping[str, Any]) -> Mapping[str, Any]:
 def _error_result(message: str, *, plain: bool, marked: bool) -> dict[str, Any]:
     data = {"error": message}
     text = message if plain else to_json(data).decode()
-    return _wire_result(Answer(text, data, ok=False), "", marked=marked)
+    return wire_result(Answer(text, data, ok=False), "", marked=marked)
 
 
 def described(bound: BoundOperation) -> Callable[[], str] | str:

@@ -78,8 +78,8 @@ def _describe(models: RouteModels, schemas: Mapping[TypeKey, Mapping[str, Any]])
         "operationId": route.name or operation.name,
         "security": [{SECURITY_SCHEME: list(operation.scopes)}],
     }
-    parameters = [*_path_parameters(route.path), *_query_parameters(schemas[operation.name, "query"])]
-    parameters += route.header_parameters
+    of_query = _query_parameters(schemas[operation.name, "query"])
+    parameters = [*_path_parameters(route.path), *of_query, *route.header_parameters]
     if parameters:
         told["parameters"] = parameters
     if models.body is not None:
@@ -104,6 +104,8 @@ def _query_parameters(schema: Mapping[str, Any]) -> list[Json]:
     found: list[Json] = []
     for name, field in cast("Mapping[str, Json]", schema.get("properties", {})).items():
         shown = {key: value for key, value in field.items() if key != "default" or value is not None}
+        if "$ref" not in shown:
+            shown.setdefault("title", _title(name))
         about = {"description": shown["description"]} if "description" in shown else {}
         found.append({"name": name, "in": "query", "required": name in required, "schema": shown, **about})
     return found

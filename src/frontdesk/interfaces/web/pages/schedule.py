@@ -8,7 +8,6 @@ from zlib import crc32
 import anyio
 
 from frontdesk.errors import Conflict, FrontdeskError, Invalid, NotFound
-from frontdesk.interfaces.responses import explain_missing_rule
 from frontdesk.interfaces.web.agent_lookup import AgentChoices, list_agent_choices, single_agent_choice
 from frontdesk.interfaces.web.model import ActionRoute, PageContent, PageRedirect, PageRequest, PageRoute, StreamRoute
 from frontdesk.interfaces.web.pages.schedule_view import (
@@ -28,6 +27,7 @@ from frontdesk.schedules.descriptions import describe_rule
 from frontdesk.schedules.model import RunRecord, RunStatus, Schedule, ScheduleState, to_us
 from frontdesk.schedules.queries import MAX_DEAD
 from frontdesk.schedules.requests import ListRuns, NewSchedule, RuleRequest, parse_choice
+from frontdesk.schedules.responses import explain_missing_rule
 
 ROWS_PER_PAGE = 20
 SHOWN_UNFINISHED = 10

@@ -1,4 +1,4 @@
-"""Defines the response models of tools and schedules that MCP, REST and the command line share."""
+"""Defines the answers about schedules and runs, as the interfaces send them."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,13 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from frontdesk.errors import Invalid
 from frontdesk.schedules.create import MissingRule
 from frontdesk.schedules.model import SECOND, Attempt, RunRecord, Schedule, ScheduleState, WebhookStatus, from_us
-from frontdesk.schedules.requests import ExecutorState, RuleDescription, RulePreview
+from frontdesk.schedules.requests import ExecutorState, RuleDescription, RulePreview, RunPage, SchedulePage
 
 
 class ScheduleResponseModel(BaseModel):
     """The contract sets names and order; our additions come last."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 class RuleResponse(ScheduleResponseModel):
@@ -41,8 +41,8 @@ class RuleResponse(ScheduleResponseModel):
     @classmethod
     def of_inactive(cls, rule: RuleDescription, state: ScheduleState) -> "RuleResponse":
         """The rule of a schedule that does not fire at present."""
-        said, zone = rule.facts.get("rule"), rule.facts.get("zone")
-        return cls(rule=said, zone=zone, next_local=None, next_utc=None, sentence=f"{said}, {zone}; {state}")
+        text, zone = rule.facts.get("rule"), rule.facts.get("zone")
+        return cls(rule=text, zone=zone, next_local=None, next_utc=None, sentence=f"{text}, {zone}; {state}")
 
 
 class ScheduleResponse(ScheduleResponseModel):
@@ -114,6 +114,17 @@ class ScheduleResponse(ScheduleResponseModel):
         )
 
 
+class ScheduleListResponse(ScheduleResponseModel):
+    """Schedules by their numbers; pass `next` as `after`."""
+
+    schedules: list[ScheduleResponse]
+    next: int | None = None
+
+    @classmethod
+    def of(cls, page: SchedulePage) -> "ScheduleListResponse":
+        return cls(schedules=[ScheduleResponse.of(schedule) for schedule in page.schedules], next=page.next)
+
+
 class AttemptResponse(ScheduleResponseModel):
     """A failed attempt."""
 
@@ -140,8 +151,8 @@ class WebhookResponse(ScheduleResponseModel):
     error: str | None = Field(description="Why the last try failed; the host alone is named.")
 
     @classmethod
-    def of(cls, found: WebhookStatus) -> "WebhookResponse":
-        return cls(state=found.state, attempt=found.attempt, error=found.error)
+    def of(cls, webhook: WebhookStatus) -> "WebhookResponse":
+        return cls(state=webhook.state, attempt=webhook.attempt, error=webhook.error)
 
 
 class RunResponse(ScheduleResponseModel):
@@ -164,24 +175,42 @@ class RunResponse(ScheduleResponseModel):
     webhook: WebhookResponse | None = Field(None, description="Where there is a webhook, and an answer for it.")
 
     @classmethod
-    def of(cls, past: RunRecord) -> "RunResponse":
+    def of(cls, run: RunRecord) -> "RunResponse":
         return cls(
-            delivery_id=past.id,
-            schedule_id=past.schedule_id,
-            agent_id=past.agent_id,
-            user_id=past.user_id,
-            intended_at=iso_time(past.intended_us),
-            repetition=past.number,
-            standing=past.standing,
-            attempt=past.attempt,
-            started_at=optional_iso_time(past.started_us),
-            ended_at=optional_iso_time(past.ended_us),
-            reason=past.reason,
-            answer=past.answer,
-            manual=past.manual,
-            earlier=[AttemptResponse.of(attempt) for attempt in past.earlier],
-            webhook=None if past.forwarded is None else WebhookResponse.of(past.forwarded),
+            delivery_id=run.id,
+            schedule_id=run.schedule_id,
+            agent_id=run.agent_id,
+            user_id=run.user_id,
+            intended_at=iso_time(run.intended_us),
+            repetition=run.number,
+            standing=run.standing,
+            attempt=run.attempt,
+            started_at=optional_iso_time(run.started_us),
+            ended_at=optional_iso_time(run.ended_us),
+            reason=run.reason,
+            answer=run.answer,
+            manual=run.manual,
+            earlier=[AttemptResponse.of(attempt) for attempt in run.earlier],
+            webhook=None if run.forwarded is None else WebhookResponse.of(run.forwarded),
         )
+
+
+class RunListResponse(ScheduleResponseModel):
+    """Runs, the newest first; pass `next` as `before`."""
+
+    runs: list[RunResponse]
+    next: str | None = None
+
+    @classmethod
+    def of(cls, page: RunPage) -> "RunListResponse":
+        return cls(runs=[RunResponse.of(run) for run in page.runs], next=page.next)
+
+
+class RunStartedResponse(ScheduleResponseModel):
+    """A run that was started by hand; the history has it under this id."""
+
+    schedule_id: int
+    delivery_id: str
 
 
 class FireTime(ScheduleResponseModel):
@@ -227,21 +256,21 @@ class SchedulerStatusResponse(ScheduleResponseModel):
     oldest_overdue: float | None = Field(description="How many seconds late the latest is that nobody has begun.")
 
     @classmethod
-    def of(cls, found: ExecutorState) -> "SchedulerStatusResponse":
+    def of(cls, state: ExecutorState) -> "SchedulerStatusResponse":
         return cls(
-            running=found.running,
-            autostart=found.autostart,
-            interval=found.interval_s,
-            concurrency=found.concurrency,
-            in_flight=found.in_flight,
-            due=found.due,
-            waiting=found.waiting,
-            dead=found.dead,
-            delivered=found.delivered,
-            failed=found.failed,
-            last_run=optional_iso_time(found.last_us),
-            next_run=optional_iso_time(found.next_us),
-            oldest_overdue=found.oldest_overdue_us / SECOND if found.oldest_overdue_us else None,
+            running=state.running,
+            autostart=state.autostart,
+            interval=state.interval_s,
+            concurrency=state.concurrency,
+            in_flight=state.in_flight,
+            due=state.due,
+            waiting=state.waiting,
+            dead=state.dead,
+            delivered=state.delivered,
+            failed=state.failed,
+            last_run=optional_iso_time(state.last_us),
+            next_run=optional_iso_time(state.next_us),
+            oldest_overdue=state.oldest_overdue_us / SECOND if state.oldest_overdue_us else None,
         )
 
 

@@ -1,108 +1,27 @@
-"""Implements `frontdesk journal` and `frontdesk doctor`: what happened, and what is wrong with the settings."""
+"""Implements `frontdesk doctor`: every setting with its source, and what is wrong."""
 
 import difflib
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
-from typing import Annotated
 
 import anyio
-from cyclopts import Parameter
 from pydantic import SecretStr
 
-from frontdesk.adapters import platform_problems
 from frontdesk.agent365.environment import MANIFEST_NAME, is_development_environment
 from frontdesk.app import App, open_app
-from frontdesk.embedding import open_embedder
 from frontdesk.errors import FrontdeskError, Unavailable
-from frontdesk.interfaces.app_runner import configure_quiet_logs, run_with_app
+from frontdesk.interfaces.app_runner import configure_quiet_logs
 from frontdesk.interfaces.cli.output import (
     EMPTY_CELL,
-    Flag,
     JsonFlag,
-    Limit,
     dump_json,
     format_table,
-    format_time,
-    parse_duration,
     printable_line,
 )
-from frontdesk.interfaces.http.middleware import ALL_ADDRESSES
-from frontdesk.journal.model import EntryKind, JournalEntry, Outcome
-from frontdesk.journal.store import JournalQuery
 from frontdesk.llm.access import OFFLINE, ModelAccess
-from frontdesk.settings import CONFIG_FILE_VARIABLE, Settings
+from frontdesk.settings import ALL_ADDRESSES, CONFIG_FILE_VARIABLE, Settings
 from frontdesk.settings.model import OBSOLETE_VARIABLES, config_file_keys, value_origin, variable_names
-
-POLL_SECONDS = 1.0
-
-
-def read(
-    *,
-    agent: str | None = None,
-    user: str | None = None,
-    kind: EntryKind | None = None,
-    outcome: Outcome | None = None,
-    since: str | None = None,
-    limit: Limit = 50,
-    as_json: Annotated[bool, Parameter(name=("--json", "--as-json"), negative=(), show_default=False)] = False,
-    follow: Flag = False,
-) -> None:
-    """Show what was called.
-
-    Parameters
-    ----------
-    agent
-        Only calls of this agent.
-    user
-        Only calls for this person.
-    kind
-        Only this kind: calls of Frontdesk, denials, turns of agents, calls of tools, or deliveries of prompts.
-    outcome
-        Only rows with this outcome.
-    since
-        Only the last 45s, 30m, 12h, 7d and so on.
-    limit
-        Show at most this many rows, the newest ones.
-    as_json
-        Print one JSON object a line.
-    follow
-        Keep printing new rows.
-    """
-    start = datetime.now(UTC) - parse_duration(since) if since else None
-    query = JournalQuery(agent, user, kind, outcome, start, limit=limit)
-
-    async def show(app: App) -> None:
-        last = 0
-        while True:
-            for number, entry in await app.journal.read(replace(query, after_id=last)):
-                print(_format_entry(entry, number, as_json=as_json), flush=follow)
-                last = number
-            if not follow:
-                return
-            await anyio.sleep(POLL_SECONDS)
-
-    run_with_app(show)
-
-
-def _format_entry(entry: JournalEntry, number: int, *, as_json: bool) -> str:
-    if as_json:
-        return json.dumps({"id": number, **asdict(entry), "at": entry.at.isoformat()})
-    who = printable_line(entry.agent_id or entry.user_id or "-")
-    trust = "proven" if entry.verified else "asserted"
-    why = f"  {printable_line(entry.reason)}" if entry.reason else ""
-    if entry.claimed is not None:
-        claims = [
-            f"{name} {printable_line(claim)}" for name, claim in asdict(entry.claimed).items() if claim is not None
-        ]
-        why += f"  claimed: {', '.join(claims)}"
-    took = f"{entry.duration_us / 1000:.1f} ms"
-    at = format_time(entry.at, seconds=True)
-    return f"{at}  {entry.outcome:<8}  {printable_line(entry.action):<24}  {who} ({entry.source}, {trust})  {took}{why}"
-
 
 VARIABLE_PREFIX = "FRONTDESK_"
 COLUMNS = ("setting", "value", "from")
@@ -148,7 +67,7 @@ def examine(*, as_json: JsonFlag = False) -> None:
 async def find_problems(settings: Settings) -> list[str]:
     """Problems that would prevent the server from starting or serving."""
     try:
-        async with open_app(settings) as app:
+        async with open_app(settings, tools=False) as app:
             return await _find_app_problems(app)
     except FrontdeskError as error:
         return [str(error)]
@@ -156,8 +75,7 @@ async def find_problems(settings: Settings) -> list[str]:
 
 async def _find_app_problems(app: App) -> list[str]:
     found = [f"{part}: {state}" for part, state in (await app.check_parts()).items() if state != "ok"]
-    found += await platform_problems(app.settings)
-    found += await app.tools.catalogue.check_servers()
+    found += await _find_server_problems(app)
     found += await find_embedding_problems(app.settings)
     for check in (app.check_exposure, lambda: app.host.list(1), app.check_model):
         try:
@@ -167,10 +85,24 @@ async def _find_app_problems(app: App) -> list[str]:
     return found
 
 
+async def _find_server_problems(app: App) -> list[str]:
+    """Problems of tool servers, and of the platform that names some. Without any, nothing is imported for them."""
+    found: list[str] = []
+    if app.settings.platform_app_id:
+        from frontdesk.adapters import platform_problems  # noqa: PLC0415
+
+        found += await platform_problems(app.settings)
+    if await app.has_tool_servers():
+        found += await app.tools.catalogue.check_servers()
+    return found
+
+
 async def find_embedding_problems(settings: Settings) -> list[str]:
     """Problems with the embeddings API, if one is configured."""
     if settings.embeddings in ("builtin", "off"):
         return []
+    from frontdesk.embedding import open_embedder  # noqa: PLC0415
+
     embedder = open_embedder(settings.embeddings, settings.embeddings_model, settings.embeddings_key)
     try:
         if embedder is not None:

@@ -1,24 +1,24 @@
-"""Defines the inputs and outputs of the schedule tools."""
+"""Defines the inputs and outputs of the schedule tools, with the names and the order of PromptYoSelf.
 
-import json
+Inputs are taken in any form: the scheduler itself reports what is wrong with them, in the words of the contract.
+"""
+
 from collections.abc import Sequence
 from typing import Any, cast
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from pydantic_core import to_json
 
-from frontdesk.coercion import coerce_flag
-from frontdesk.interfaces.mcp.tool_spec import McpToolInput, McpToolResult, loose_field
-from frontdesk.interfaces.responses import (
-    PreviewResponse,
-    RuleResponse,
-    RunResponse,
-    ScheduleResponse,
-    ScheduleResponseModel,
-    SchedulerStatusResponse,
-    next_run_time,
-    optional_iso_time,
+from frontdesk.coercion import (
+    coerce_flag,
+    loose_field,
+    optional_interval,
+    optional_number,
+    optional_text,
+    required_fields,
+    to_text,
 )
+from frontdesk.operations import Answer, OperationRequest
 from frontdesk.schedules.model import Misfire, Overlap, RunStatus, Schedule
 from frontdesk.schedules.requests import (
     CLEARABLE_FIELDS,
@@ -34,6 +34,16 @@ from frontdesk.schedules.requests import (
     ScheduleChange,
     SchedulePage,
 )
+from frontdesk.schedules.responses import (
+    PreviewResponse,
+    RuleResponse,
+    RunResponse,
+    ScheduleResponse,
+    ScheduleResponseModel,
+    SchedulerStatusResponse,
+    next_run_time,
+    optional_iso_time,
+)
 
 TIME_HELP = (
     "One moment: an ISO 8601 time in the future with Z or an offset (2025-12-25T10:00:00Z), or plain words "
@@ -46,42 +56,11 @@ PROMPT_HELP = "What you want to be told then, written so that it is understood w
 START_HELP = "When to begin: a time in the future, as ISO 8601 or in plain words."
 END_HELP = "Nothing fires after this time."
 REPETITIONS_HELP = "Stop after so many runs."
-EMPTY_WORDS = frozenset({"", "none", "null"})
 DEFAULT_RUNS = 20
 SKIP_VALIDATION_HELP = "Do not check that the agent exists."
 
 
-def required_fields(*names: str) -> ConfigDict:
-    """Fields that the schema requires; the scheduler itself reports a missing one."""
-    return ConfigDict(json_schema_extra={"required": list[Any](names)})
-
-
-def to_text(value: object) -> str:
-    """The value as a text; half of a surrogate pair, which JSON can carry, is replaced."""
-    if value is None:
-        return ""
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text.encode(errors="replace").decode()
-
-
-def optional_text(value: object) -> str | None:
-    """A text that may be left out; models also send an empty text, `none` or `null` for that."""
-    found = to_text(value).strip()
-    return None if found.lower() in EMPTY_WORDS else found
-
-
-def optional_interval(value: object) -> str | int | None:
-    """A duration that may be left out; a number counts seconds."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else optional_text(value)
-
-
-def optional_number(value: object, default: int | None = None) -> object:
-    """A number that may be left out; the scheduler checks whether it is one."""
-    found = optional_text(value) if isinstance(value, str) else value
-    return default if found is None else found
-
-
-class NewPromptInput(McpToolInput):
+class NewPromptInput(OperationRequest):
     """The fields of every new schedule."""
 
     prompt: object = loose_field("string", PROMPT_HELP)
@@ -152,7 +131,7 @@ class ScheduleEveryInput(NewPromptInput):
         )
 
 
-class RuleInput(McpToolInput):
+class RuleInput(OperationRequest):
     """The fields of a rule."""
 
     time: object = loose_field("string", TIME_HELP)
@@ -218,7 +197,7 @@ class RegisterInput(RuleOptionsInput):
         )
 
 
-class ScheduleIdInput(McpToolInput):
+class ScheduleIdInput(OperationRequest):
     """Which schedule."""
 
     model_config = required_fields("schedule_id")
@@ -246,7 +225,7 @@ class UpdateScheduleInput(RuleOptionsInput):
         )
 
 
-class ScheduleListInput(McpToolInput):
+class ScheduleListInput(OperationRequest):
     """Which schedules to list."""
 
     include_cancelled: object = loose_field("boolean", "Also those that are cancelled or over.", default=False)
@@ -254,7 +233,7 @@ class ScheduleListInput(McpToolInput):
     limit: object = loose_field("integer", "How many at most.", default=DEFAULT_LIMIT, minimum=1, maximum=MAX_LIMIT)
 
 
-class RunHistoryInput(McpToolInput):
+class RunHistoryInput(OperationRequest):
     """Which runs to list."""
 
     schedule_id: object = loose_field("integer", "Only runs of this schedule; all of yours when left out.")
@@ -278,7 +257,7 @@ class PreviewInput(RuleInput):
     )
 
 
-class ExecuteInput(McpToolInput):
+class ExecuteInput(OperationRequest):
     """Whether to run once or in a loop."""
 
     loop: object = loose_field("boolean", "Go on for a while instead of running once.", default=False)
@@ -288,7 +267,7 @@ class ExecuteInput(McpToolInput):
     )
 
 
-class UploadToolInput(McpToolInput):
+class UploadToolInput(OperationRequest):
     """A tool for Letta."""
 
     model_config = required_fields("source_code")
@@ -300,7 +279,7 @@ class UploadToolInput(McpToolInput):
     description: object = loose_field("string", "What it is for.")
 
 
-class DefaultAgentInput(McpToolInput):
+class DefaultAgentInput(OperationRequest):
     """The default agent of calls that name none."""
 
     model_config = required_fields("agent_id")
@@ -316,7 +295,7 @@ class ScopedAgentInput(DefaultAgentInput):
     )
 
 
-class ScopeInput(McpToolInput):
+class ScopeInput(OperationRequest):
     """The scope of a default agent."""
 
     scope: object = loose_field("string", "Whose default; your own when left out.")
@@ -334,9 +313,9 @@ class ScheduleToolOutput(ScheduleResponseModel):
 
     status: str = "success"
 
-    def result(self) -> McpToolResult:
-        structured: dict[str, Any] = {"status": self.status, **self.model_dump(mode="json", exclude_unset=True)}
-        return McpToolResult([{"type": "text", "text": to_json(structured).decode()}], structured)
+    def answer(self) -> Answer:
+        data: dict[str, Any] = {"status": self.status, **self.model_dump(mode="json", exclude_unset=True)}
+        return Answer(to_json(data).decode(), data)
 
 
 class ScheduleListOutput(ScheduleToolOutput):
@@ -347,10 +326,10 @@ class ScheduleListOutput(ScheduleToolOutput):
     next: int | None = Field(default=None, description="There are more: pass this as `after`.")
 
     @classmethod
-    def of(cls, listed: SchedulePage) -> "ScheduleListOutput":
-        shown = [ScheduleResponse.of(one) for one in listed.schedules]
-        output = cls(schedules=shown, count=len(shown))
-        return output if listed.next is None else output.model_copy(update={"next": listed.next})
+    def of(cls, page: SchedulePage) -> "ScheduleListOutput":
+        schedules = [ScheduleResponse.of(schedule) for schedule in page.schedules]
+        output = cls(schedules=schedules, count=len(schedules))
+        return output if page.next is None else output.model_copy(update={"next": page.next})
 
 
 class ScheduleOutput(ScheduleToolOutput):
@@ -421,17 +400,21 @@ class ExecutedPrompt(ScheduleResponseModel):
     delivery_id: str
 
     @classmethod
-    def of(cls, one: ExecutedRun) -> "ExecutedPrompt":
-        named: dict[str, Any] = {"id": one.id, "agent_id": one.agent_id, "delivered": one.delivered}
-        if not one.delivered:
-            return cls(**named, error=one.error, next_run=optional_iso_time(one.next_us), delivery_id=one.delivery_id)
+    def of(cls, run: ExecutedRun) -> "ExecutedPrompt":
+        fields: dict[str, Any] = {
+            "id": run.id,
+            "agent_id": run.agent_id,
+            "delivered": run.delivered,
+            "next_run": optional_iso_time(run.next_us),
+            "delivery_id": run.delivery_id,
+        }
+        if not run.delivered:
+            return cls(**fields, error=run.error)
         return cls(
-            **named,
-            next_run=optional_iso_time(one.next_us),
-            repetition_count=one.repetition_count,
-            max_repetitions=one.max_repetitions,
-            completed=one.completed,
-            delivery_id=one.delivery_id,
+            **fields,
+            repetition_count=run.repetition_count,
+            max_repetitions=run.max_repetitions,
+            completed=run.completed,
         )
 
 
@@ -443,11 +426,11 @@ class ExecutionOutput(ScheduleToolOutput):
 
     @classmethod
     def of(cls, executed: Sequence[ExecutedRun]) -> "ExecutionOutput":
-        later = sum(one.later for one in executed)
+        later = sum(run.later for run in executed)
         message = f"{len(executed) - later} prompts executed"
         if later:
             message += f"; {later} handed to the worker: they come when your present turn has ended"
-        return cls(executed=[ExecutedPrompt.of(one) for one in executed], message=message)
+        return cls(executed=[ExecutedPrompt.of(run) for run in executed], message=message)
 
 
 class RunHistoryOutput(ScheduleToolOutput):
@@ -458,10 +441,10 @@ class RunHistoryOutput(ScheduleToolOutput):
     next: str | None = Field(default=None, description="There are more: pass this as `before`.")
 
     @classmethod
-    def of(cls, listed: RunPage) -> "RunHistoryOutput":
-        runs = [RunResponse.of(past) for past in listed.runs]
+    def of(cls, page: RunPage) -> "RunHistoryOutput":
+        runs = [RunResponse.of(run) for run in page.runs]
         output = cls(runs=runs, count=len(runs))
-        return output if listed.next is None else output.model_copy(update={"next": listed.next})
+        return output if page.next is None else output.model_copy(update={"next": page.next})
 
 
 class PreviewOutput(ScheduleToolOutput, PreviewResponse):
