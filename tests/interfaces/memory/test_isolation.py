@@ -15,7 +15,7 @@ from frontdesk.identity.rights import IDENTITY_READ
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.interfaces.mcp.tools import tool_name
 from frontdesk.memory.model import PersonScope, TaskRelation
-from frontdesk.memory.operations.table import MEMORY_OPERATIONS
+from frontdesk.operation_table import MEMORY_OPERATIONS
 from frontdesk.settings import Settings
 from tests.requirements import shows
 from tests.support.issuer import Issuer, open_issuer

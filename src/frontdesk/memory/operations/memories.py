@@ -15,6 +15,7 @@ from frontdesk.memory.operations.base import (
     format_page,
     join_lines,
     memory_agent_tool,
+    memory_route,
     memory_tool,
     person_zone,
 )
@@ -43,7 +44,6 @@ from frontdesk.memory.rest.responses import (
     DoneResponse,
     example_response,
 )
-from frontdesk.memory.rest.routes import memory_route
 from frontdesk.memory.service import RecordServices
 from frontdesk.operations import Answer, Effect, Operation, Requires
 
