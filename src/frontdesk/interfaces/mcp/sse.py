@@ -10,7 +10,7 @@ from mcp.server.sse import SseServerTransport
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
-from frontdesk.interfaces.http.context import Receive, Scope, Send, request_context
+from frontdesk.interfaces.http.context import URL_PREFIX_KEY, Receive, Scope, Send, request_context
 
 
 def sse_routes(server: Server[Any]) -> list[Route | Mount]:
@@ -36,6 +36,8 @@ class SseEndpoint:
             await Response(status_code=405, headers={"allow": "GET"})(scope, receive, send)
             return
         _set_owner(scope)
+        # The stream begins with the address for messages.
+        scope = {**scope, "root_path": scope.get(URL_PREFIX_KEY, "")}
         async with self.transport.connect_sse(scope, receive, send) as (incoming, outgoing):
             await self.server.run(incoming, outgoing, self.server.create_initialization_options())
 
