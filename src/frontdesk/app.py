@@ -462,7 +462,7 @@ async def delete_agent(app: App, agent_id: str) -> Sequence[str]:
 class HealthOutput(BaseModel):
     """The state of this installation and its settings."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     status: str
     letta_base_url: str
@@ -473,7 +473,7 @@ class HealthOutput(BaseModel):
 class WhoamiOutput(BaseModel):
     """The caller as Frontdesk sees it."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     agent_id: str | None
     user_id: str | None

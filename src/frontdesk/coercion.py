@@ -1,11 +1,11 @@
-"""Converts loose values of requests to valid ones, and describes loose fields to clients."""
+"""Converts loose values of requests to valid ones, describes loose fields to clients, and checks texts."""
 
 import json
 import math
 from collections.abc import Sequence
 from typing import Any, cast
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 DEFAULT_LIMIT = 10
 MAX_LIMIT = 25
@@ -95,7 +95,7 @@ def loose_field(kind: str, description: str, *, needed: bool = False, **more: ob
 
 def required_fields(*names: str) -> ConfigDict:
     """Fields that the schema requires; the service itself reports a missing one."""
-    return ConfigDict(json_schema_extra={"required": list[Any](names)})
+    return ConfigDict(defer_build=True, json_schema_extra={"required": list[Any](names)})
 
 
 def to_text(value: object) -> str:
@@ -121,3 +121,20 @@ def optional_number(value: object, default: int | None = None) -> object:
     """A number that may be left out; the service checks whether it is one."""
     found = optional_text(value) if isinstance(value, str) else value
     return default if found is None else found
+
+
+def _check_storable(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("must not contain the character NUL")
+    return text
+
+
+def _check_not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+# Annotations of texts in requests.
+Storable = AfterValidator(_check_storable)
+NotBlank = AfterValidator(_check_not_blank)

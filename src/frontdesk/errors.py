@@ -4,6 +4,7 @@ FrontdeskError
 ├── ConfigurationError          a setting is wrong; the message names it and says what to set
 ├── NotFound                    no such key, agent, …
 ├── Invalid                     what was asked cannot be done as it was asked; the message says what can
+│   ├── InvalidArguments        it does not match its schema
 │   └── LoginRefused            an OAuth request is not granted; carries the protocol's own word for why
 ├── Conflict                    it cannot be done now
 │   ├── PendingApproval         a tool call waits for somebody's word first; carries the requests
@@ -23,6 +24,7 @@ FrontdeskError
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from typing_extensions import override
 
@@ -68,8 +70,21 @@ class Invalid(FrontdeskError):
         return f"{self} ({self.hint})" if self.hint else str(self)
 
 
+@dataclass(frozen=True, slots=True)
+class RequestProblem:
+    """One thing that is wrong with a request: the part it is in, the place within it, and what is wrong."""
+
+    part: str
+    place: Sequence[int | str]
+    message: str
+
+
 class InvalidArguments(Invalid):
-    """What was sent does not match the schema of what was called."""
+    """What was sent does not match the schema of what was called. Without `problems`, the message says all."""
+
+    def __init__(self, message: str, problems: Sequence[RequestProblem] = ()) -> None:
+        super().__init__(message)
+        self.problems = problems
 
 
 class LoginRefused(Invalid):

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 
 from frontdesk.errors import MissingScope
 from frontdesk.identity.model import Caller
-from frontdesk.identity.rights import may_call, require_local_or_granted, require_person
+from frontdesk.identity.rights import may_call, require_local_or_granted, require_login, require_person
 
 # (done so far, total, message)
 ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -57,10 +57,14 @@ class Effect(StrEnum):
 
 
 class Requires(StrEnum):
-    """Who must call an operation: a person, for their own records; an agent; or one of them."""
+    """Who must call an operation: a person, for their own records; an agent; or one of them.
+
+    LOGIN is a person with all rights to their own records, by a token: a key may not manage keys.
+    """
 
     NOTHING = "nothing"
     PERSON = "person"
+    LOGIN = "login"
     AGENT = "agent"
     AGENT_OR_PERSON = "agent or person"
 
@@ -68,7 +72,7 @@ class Requires(StrEnum):
 class OperationRequest(BaseModel):
     """The base of requests. Unknown fields are refused, not dropped, so that no limit is lost by a typing error."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 class NoArguments(OperationRequest):
@@ -78,7 +82,7 @@ class NoArguments(OperationRequest):
 class SuccessResponse(BaseModel):
     """The request succeeded."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     success: Literal[True] = True
 
@@ -174,7 +178,7 @@ class RestAnswer:
 class EmptyQuery(BaseModel):
     """No parameters. Unknown ones are ignored."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 # Descriptions of answers by status, as OpenAPI has them.
@@ -297,6 +301,8 @@ class BoundOperation:
         match requires or operation.requires:
             case Requires.PERSON:
                 require_person(caller)
+            case Requires.LOGIN:
+                require_login(caller)
             case Requires.AGENT:
                 self.require_agent(caller)
             case Requires.AGENT_OR_PERSON if caller.user_id is None:

@@ -10,7 +10,7 @@ from frontdesk.interfaces.cli.serve import serve_http
 from frontdesk.interfaces.http.application import assemble_application
 from frontdesk.interfaces.http.context import ASGIApp
 from frontdesk.interfaces.mcp.http import McpEndpoint
-from frontdesk.interfaces.mcp.server import MAIN_TOOLS, build_server, offer_tools
+from frontdesk.interfaces.mcp.server import build_server, offer_tools, tools_by_path
 from frontdesk.settings import Settings
 from tests.conformance.prompts import add_prompts, add_resources
 from tests.conformance.tools import CALLING_BACK, CONTENT, INPUT_REQUIRED, NOTIFYING, add_listening
@@ -20,9 +20,8 @@ ENDPOINT = "/mcp"
 
 def fixture_server(app: App) -> Server[Any]:
     """The app's own server of this endpoint, with the fixtures beside its tools."""
-    server = build_server(
-        {**offer_tools(app, MAIN_TOOLS, ENDPOINT), **CONTENT, **NOTIFYING, **CALLING_BACK, **INPUT_REQUIRED}
-    )
+    offered = offer_tools(app, tools_by_path(app.operations())[ENDPOINT], ENDPOINT)
+    server = build_server({**offered, **CONTENT, **NOTIFYING, **CALLING_BACK, **INPUT_REQUIRED})
     add_prompts(server)
     add_resources(server)
     add_listening(server)

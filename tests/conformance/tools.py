@@ -20,7 +20,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types import AudioContent, CreateMessageResult, TextContent
 
 from frontdesk.interfaces.mcp.context import SdkContext
-from frontdesk.interfaces.mcp.tool_spec import OfferedTool
+from frontdesk.interfaces.mcp.tools import OfferedTool
 
 # Building blocks of the fixtures
 
@@ -34,7 +34,8 @@ NO_ARGUMENTS: Json = {"type": "object", "properties": {}}
 
 def offer(name: str, description: str, call: Call, input_schema: Json = NO_ARGUMENTS) -> tuple[str, OfferedTool]:
     """An entry of what an endpoint offers."""
-    return name, OfferedTool(types.Tool(name=name, description=description, input_schema=input_schema), call)
+    definition = types.Tool(name=name, description=description, input_schema=input_schema)
+    return name, OfferedTool(lambda: definition, call)
 
 
 def fixed(*content: types.ContentBlock, is_error: bool = False) -> Call:

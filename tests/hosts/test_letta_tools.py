@@ -35,7 +35,8 @@ from frontdesk.errors import Denied, FrontdeskError, Invalid, Unavailable
 from frontdesk.identity.model import AgentIdSource, Caller
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.interfaces.http.uvicorn_server import UvicornServer
-from frontdesk.interfaces.mcp.server import MAIN_TOOLS
+from frontdesk.interfaces.mcp.server import main_tools
+from frontdesk.interfaces.mcp.tools import tool_name
 from frontdesk.journal.service import Journal
 from frontdesk.llm.events import Done, StopReason, TextChunk, ToolReturn, ToolStatus
 from frontdesk.schedules.requests import NewSchedule
@@ -230,7 +231,7 @@ async def test_a_letta_agent_finds_a_tool_among_500_calls_it_at_once_and_holds_i
         host = app.host
         assert isinstance(host, LettaHost)
         ann, ben = [await host.create(NewAgent(name, model=MODEL)) for name in ("Ann", "Ben")]
-        names = [spec.name for spec in MAIN_TOOLS]
+        names = [tool_name(tool) for tool in main_tools(bound.operation for bound in app.operations())]
         await LettaConnector(host, app.identity, app.keys).connect(
             ConnectRequest(f"{url}/mcp", "frontdesk", names, [ann.id])
         )

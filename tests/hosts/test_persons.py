@@ -27,7 +27,8 @@ from frontdesk.interfaces.acp.websocket import ACP_PATH, WebSocketEndpoint
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.interfaces.http.context import ASGIApp
 from frontdesk.interfaces.http.uvicorn_server import UvicornServer, uvicorn_config
-from frontdesk.interfaces.mcp.server import MAIN_TOOLS
+from frontdesk.interfaces.mcp.server import main_tools
+from frontdesk.interfaces.mcp.tools import tool_name
 from frontdesk.llm.events import Started, ToolReturn, UserText
 from frontdesk.schedules.model import RunStatus
 from frontdesk.schedules.requests import ListRuns
@@ -373,7 +374,7 @@ async def _agent(place: Installation) -> str:
     )
     agent_id = (await host.create(new)).id
     if isinstance(host, LettaHost):
-        names = [spec.name for spec in MAIN_TOOLS]
+        names = [tool_name(tool) for tool in main_tools(bound.operation for bound in place.app.operations())]
         connector = LettaConnector(host, place.app.identity, place.app.keys)
         await connector.connect(ConnectRequest(f"{place.url}/mcp", "frontdesk", names, [agent_id]))
     await host.attach(

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from copy import copy
 from dataclasses import replace
 from itertools import cycle
 
@@ -281,7 +282,9 @@ class SharingIdentity(Identity):
 async def test_an_identity_that_is_kept_is_caught(app: App, kind: type[Identity], least: int) -> None:
     keeping = kind.__new__(kind)
     keeping.__dict__ |= app.identity.__dict__
-    asgi = build_application(replace(app, identity=keeping))
+    other = copy(app)
+    other.identity = keeping
+    asgi = build_application(other)
 
     async def ask(agent: str, request: str) -> tuple[str | None, str | None, str]:
         said, body = call(MODERN)

@@ -16,13 +16,17 @@ from frontdesk.identity import rights
 from frontdesk.identity.model import Credential
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.interfaces.http.context import ASGIApp
-from frontdesk.interfaces.mcp.server import scopes_at_path, tools_by_path
+from frontdesk.interfaces.mcp.login_tools import with_login_tools
+from frontdesk.interfaces.mcp.server import scopes_at_path, tools_by_path, url_path
+from frontdesk.interfaces.mcp.tools import input_schema, tool_name
+from frontdesk.operations import McpPath
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.postgres import Ready
 from tests.support.wire import ERAS, MODERN, Answer, Era, call, send
 
-ENDPOINTS = (*tools_by_path(), HELD_PATH, "/sse", "/messages", "/metrics")
+MCP_PATHS = tuple(map(url_path, McpPath))
+ENDPOINTS = (*MCP_PATHS, HELD_PATH, "/sse", "/messages", "/metrics")
 
 
 @asynccontextmanager
@@ -311,7 +315,7 @@ async def addresses(asgi: ASGIApp, said: dict[str, str]) -> list[str]:
 async def test_a_token_for_any_endpoint_is_a_token_for_us(tmp_path: Path) -> None:
     async with opened(tmp_path) as (app, _):
         base = "http://127.0.0.1:3020"
-        assert {f"{base}{path}" for path in (*tools_by_path(), HELD_PATH, "")} <= token_audiences(app.settings)
+        assert {f"{base}{path}" for path in (*MCP_PATHS, HELD_PATH, "")} <= token_audiences(app.settings)
 
 
 @pytest.mark.parametrize(("asked", "told"), [(None, "2"), (16.2, "17")])
@@ -356,7 +360,7 @@ def _some(promised: Mapping[str, Any]) -> object:
 
 
 @shows("KEPT-07")
-@pytest.mark.parametrize("path", tools_by_path())
+@pytest.mark.parametrize("path", MCP_PATHS)
 async def test_a_challenge_names_the_scopes_that_its_tools_need_and_no_others(
     tmp_path: Path, ready: Ready, path: str
 ) -> None:
@@ -368,10 +372,11 @@ async def test_a_challenge_names_the_scopes_that_its_tools_need_and_no_others(
         with_none = await key(app, "agent-1", "ann", "metrics:read")
         with_all = await key(app, "agent-1", "ann", *named)
         wanted: set[str] = set()
-        for spec in tools_by_path()[path]:
-            said, body = call(MODERN, spec.name, smallest(spec.input_schema()))
+        for bound in tools_by_path(with_login_tools(app, app.operations()))[path]:
+            name = tool_name(bound.operation)
+            said, body = call(MODERN, name, smallest(input_schema(bound.operation)))
             wanted |= challenged(await send(asgi, said | with_none, body, path=path))
-            assert not challenged(await send(asgi, said | with_all, body, path=path)), spec.name
+            assert not challenged(await send(asgi, said | with_all, body, path=path)), name
         document = await send(asgi, {}, b"", path=f"/.well-known/oauth-protected-resource{path}", method="GET")
     assert named == wanted
     assert set(document.json["scopes_supported"]) == named

@@ -16,19 +16,18 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.shared.transport_context import TransportContext
+from pydantic import BaseModel
 from structlog.testing import capture_logs
 
-from frontdesk.app import App, McpPath, open_app, running
+from frontdesk.app import CORE_OPERATIONS, App, open_app, running
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.identity import keys
-from frontdesk.identity.model import Caller
 from frontdesk.interfaces import logs
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.interfaces.http.context import ASGIApp
 from frontdesk.interfaces.mcp import http
 from frontdesk.interfaces.mcp.http import QUICK_SECONDS, FastPath, Outbox, SdkChannel, run_request, send_reply
-from frontdesk.interfaces.mcp.server import CORE_TOOLS
-from frontdesk.interfaces.mcp.tool_spec import ErrorFormat, McpToolInput, McpToolOutput, ToolSpec
+from frontdesk.operations import Call, ErrorFormat, McpPath, McpTool, Operation, OperationRequest, Requires
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.wire import ERAS, MODERN, Answer, Era, call, send
@@ -206,17 +205,16 @@ async def test_what_is_not_text_is_shaped_for_the_revision() -> None:
 # What a tool of a capability gets from the endpoint: an address, a form for errors, a stream
 
 
-class Reminder(McpToolInput):
+class Reminder(OperationRequest):
     prompt: str
     times: int = 1
 
 
-class EchoOutput(McpToolOutput):
+class EchoOutput(BaseModel):
     said: str
 
 
-async def remind(app: App, caller: Caller, arguments: Reminder) -> EchoOutput:
-    app.identity.require_agent(caller)
+async def remind(_app: App, call: Call, arguments: Reminder) -> EchoOutput:
     if arguments.prompt == "gone":
         raise NotFound("There is no such prompt; list them first")
     if arguments.prompt == "down":
@@ -224,18 +222,22 @@ async def remind(app: App, caller: Caller, arguments: Reminder) -> EchoOutput:
     if arguments.prompt == "bug":
         raise RuntimeError(arguments.prompt)
     await anyio.sleep(0.1 if arguments.prompt == "slow" else 0)
-    return EchoOutput(said=f"{caller.agent_id}: {arguments.prompt * arguments.times}")
+    return EchoOutput(said=f"{call.caller.agent_id}: {arguments.prompt * arguments.times}")
 
 
-SPEC = ToolSpec(
+REMIND = Operation(
     name="remind",
-    title="Remind",
-    description="Says something.",
-    arguments=Reminder,
-    answer=EchoOutput,
+    summary="Says something",
+    request=Reminder,
     run=remind,
-    mcp_path=McpPath.SCHEDULE,
-    error_format=ErrorFormat.RESULT,
+    requires=Requires.AGENT,
+    mcp=McpTool(
+        title="Remind",
+        description="Says something.",
+        path=McpPath.SCHEDULE,
+        response=EchoOutput,
+        error_format=ErrorFormat.RESULT,
+    ),
 )
 
 
@@ -243,7 +245,7 @@ SPEC = ToolSpec(
 async def asgi(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ASGIApp]:
     """One installation for all tests: no tool here leaves anything behind in it."""
     async with open_app(settings_with(FRONTDESK_DATA=tmp_path_factory.mktemp("tools") / "data")) as app:
-        yield build_application(app, (*CORE_TOOLS, SPEC))
+        yield build_application(app, [app.bind(operation, app) for operation in (*CORE_OPERATIONS, REMIND)])
 
 
 async def ask(asgi: ASGIApp, era: Era, arguments: dict[str, Any], path: str = "/mcp/schedule", **headers: str) -> Any:

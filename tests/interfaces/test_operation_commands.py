@@ -11,13 +11,16 @@ from frontdesk.operations import BoundOperation
 from tests.support.greeting import GREET
 
 
+def greeting_alone(app: App) -> list[BoundOperation]:
+    return [app.bind(GREET, app)]
+
+
 def test_one_declaration_is_a_command(
     capsys: pytest.CaptureFixture[str], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FRONTDESK_DATA", str(tmp_path_factory.mktemp("commands") / "data"))
     root = Command(name="frontdesk", result_action="return_value")
-    bound: list[BoundOperation] = []
-    monkeypatch.setattr(App, "operations", lambda app: bound or bound.append(app.bind(GREET, app)) or bound)
+    monkeypatch.setattr(App, "operations", greeting_alone)
     add_operation_commands(root, [GREET])
     root(["people", "greet", "Ann", "--times", "2", "--user", "dora"])
     assert capsys.readouterr().out == "Hello Ann! Hello Ann! (to dora)\n"

@@ -16,13 +16,15 @@ from pydantic_core import PydanticUndefined
 
 from frontdesk.agent365 import environment
 from frontdesk.agent365.headers import TOKEN_VARIABLE, token_variable_of
-from frontdesk.app import App, McpPath
+from frontdesk.app import CORE_OPERATIONS, App
 from frontdesk.identity.rights import SCOPES
 from frontdesk.interfaces.cli.main import command
 from frontdesk.interfaces.http.application import build_application
-from frontdesk.interfaces.mcp.server import ALL_TOOLS
-from frontdesk.interfaces.mcp.tool_spec import ToolSpec
-from frontdesk.interfaces.rest.api import API_PREFIX, operation_routes
+from frontdesk.interfaces.mcp.login_tools import LOGIN_OPERATIONS
+from frontdesk.interfaces.mcp.tools import input_schema, mcp_tool, tool_name, tool_request
+from frontdesk.interfaces.rest.api import API_PREFIX, status_routes
+from frontdesk.operation_table import OPERATIONS
+from frontdesk.operations import McpPath, Operation
 from frontdesk.settings import Issuer, OAuthClient, PlatformOAuth, Settings, ToolServer
 from frontdesk.settings.model import OBSOLETE_VARIABLES, variable_names
 from tests.requirements import shows
@@ -244,37 +246,46 @@ def _below(heading: str, column: str = "argument") -> set[str]:
     return {name for table in found for names, *_ in table.rows for name in code(names)}
 
 
-def taken(spec: ToolSpec) -> set[str]:
-    return {*spec.input_schema().get("properties", {})}
+TOOLS = [
+    operation
+    for operations in (CORE_OPERATIONS, LOGIN_OPERATIONS, *OPERATIONS.values())
+    for operation in operations
+    if operation.mcp is not None
+]
 
 
-def own(spec: ToolSpec) -> set[str]:
+def taken(tool: Operation) -> set[str]:
+    return {*input_schema(tool).get("properties", {})}
+
+
+def own(tool: Operation) -> set[str]:
     """The arguments of a tool without the agent's id, which the page explains once for all tools."""
-    return taken(spec) if spec.about_agent else taken(spec) - {"agent_id"}
+    return taken(tool) if "agent_id" in tool_request(tool).model_fields else taken(tool) - {"agent_id"}
 
 
 @shows("DOCS-MEMORY")
 def test_every_tool_has_one_row_and_every_row_a_tool() -> None:
     named = [tool for table in tables(PAGE, "tool") for tool, *_ in table.rows]
-    assert sorted(named) == sorted(f"`{spec.name}`" for spec in ALL_TOOLS)
+    assert sorted(named) == sorted(f"`{tool_name(tool)}`" for tool in TOOLS)
 
 
 @shows("DOCS-MEMORY")
 def test_a_tool_is_told_with_each_of_its_arguments_and_no_other() -> None:
-    untold = {f"{spec.name} {name}" for spec in ALL_TOOLS for name in own(spec) - told(spec.name)}
-    unknown = {f"{spec.name} {name}" for spec in ALL_TOOLS for name in told(spec.name) - taken(spec)}
+    named = [(tool_name(tool), tool) for tool in TOOLS]
+    untold = {f"{name} {argument}" for name, tool in named for argument in own(tool) - told(name)}
+    unknown = {f"{name} {argument}" for name, tool in named for argument in told(name) - taken(tool)}
     assert (untold, unknown) == (set(), set())
 
 
 @shows("DOCS-MEMORY")
 def test_what_a_memory_tool_needs_is_marked() -> None:
-    ours = [spec for spec in ALL_TOOLS if spec.mcp_path is McpPath.MEMORY]
-    marked = {spec.name: set(NEEDED.findall(mcp_rows()[f"`{spec.name}`"])) for spec in ours}
-    assert marked == {spec.name: set(spec.input_schema().get("required", ())) for spec in ours}
+    ours = {tool_name(tool): tool for tool in TOOLS if mcp_tool(tool).path is McpPath.MEMORY}
+    marked = {name: set(NEEDED.findall(mcp_rows()[f"`{name}`"])) for name in ours}
+    assert marked == {name: set(input_schema(tool).get("required", ())) for name, tool in ours.items()}
 
 
 def test_a_heading_that_explains_arguments_is_that_of_a_tool() -> None:
-    assert {table.heading for table in tables(PAGE, "argument")} <= {spec.name for spec in ALL_TOOLS}
+    assert {table.heading for table in tables(PAGE, "argument")} <= set(map(tool_name, TOOLS))
 
 
 # The page of the HTTP API has every route of its description, and nothing else
@@ -304,7 +315,7 @@ async def described(app: App) -> set[str]:
         for path, of in answer.json["paths"].items()
         for method in of
     }
-    return ours | {f"GET {route.path}" for route in operation_routes(app)}
+    return ours | {f"GET {route.path}" for route in status_routes(app)}
 
 
 @shows("DOCS-MEMORY")

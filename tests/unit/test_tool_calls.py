@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from frontdesk.errors import Invalid
 from frontdesk.coercion import (
     MAX_NAME_CHARACTERS,
     MAX_NAMES,
@@ -25,6 +24,7 @@ from frontdesk.coercion import (
     coerce_min_score,
     coerce_tool_names,
 )
+from frontdesk.errors import Invalid
 from frontdesk.llm.tools import ToolInput, ToolOutcome, inline_definitions, typed_tool
 from frontdesk.tools import arguments
 from frontdesk.tools.arguments import ArgumentCheck

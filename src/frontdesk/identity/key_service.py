@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from frontdesk.errors import Invalid, MissingScope, NotFound, Unauthenticated, Unavailable
+from frontdesk.errors import Invalid, NotFound, Unauthenticated, Unavailable
 from frontdesk.identity import keys, rights
 from frontdesk.identity.keys import ApiKey
 from frontdesk.identity.model import Caller, Credential
+from frontdesk.identity.rights import require_login
 from frontdesk.identity.store import KeyStore
 
 K = TypeVar("K", bound=Hashable)
@@ -86,9 +87,6 @@ class KeyChecker:
             raise
 
 
-LOGIN_NEEDED = "Managing keys needs a login: send a token, not a key"
-
-
 class PersonalKeys:
     """The keys that a person manages. The person is always the caller, whichever id a request names."""
 
@@ -161,15 +159,6 @@ def check_own_scopes(scopes: frozenset[str]) -> None:
             raise Invalid(
                 f"There is no scope '{scope}' for one's own keys; there are: {', '.join(rights.MEMORY_SCOPES)}"
             )
-
-
-def require_login(caller: Caller) -> str:
-    """The person who logged in. A caller with limited scopes may not create a key with more."""
-    if caller.user_id is None or not caller.by_token:
-        raise Unauthenticated(LOGIN_NEEDED if caller.credential_id else "Authentication required")
-    if not rights.allows_scope(caller.scopes, rights.MEMORY_ADMIN):
-        raise MissingScope(rights.MEMORY_ADMIN)
-    return caller.user_id
 
 
 def _key_not_found() -> NotFound:

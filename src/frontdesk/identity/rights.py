@@ -140,6 +140,18 @@ def require_person(caller: Caller) -> str:
     return caller.user_id
 
 
+LOGIN_NEEDED = "Managing keys needs a login: send a token, not a key"
+
+
+def require_login(caller: Caller) -> str:
+    """The id of the person who logged in. A caller with limited scopes may not create a key with more."""
+    if caller.user_id is None or not caller.by_token:
+        raise Unauthenticated(LOGIN_NEEDED if caller.credential_id else "Authentication required")
+    if not allows_scope(caller.scopes, MEMORY_ADMIN):
+        raise MissingScope(MEMORY_ADMIN)
+    return caller.user_id
+
+
 def names_agent(caller: Caller) -> bool:
     """Whether the request itself or its credential names an agent."""
     return caller.agent_id is not None and caller.source not in FALLBACK_SOURCES

@@ -35,7 +35,7 @@ Before = Annotated[
 class RuleRequestBody(OperationRequest):
     """A rule. Unknown fields are refused, so that no option is lost by a typing error."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     # The agent is taken from this field when the caller is identified.
     agent_id: Annotated[

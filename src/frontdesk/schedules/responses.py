@@ -15,7 +15,7 @@ from frontdesk.schedules.requests import ExecutorState, RuleDescription, RulePre
 class ScheduleResponseModel(BaseModel):
     """The contract sets names and order; our additions come last."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 class RuleResponse(ScheduleResponseModel):

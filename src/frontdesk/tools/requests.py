@@ -131,7 +131,7 @@ ShortName = Annotated[str, Field(min_length=1, max_length=300)]
 class ToolsApiRequest(BaseModel):
     """Unknown fields are ignored: older clients send more than is needed."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     agent_id: OptionalAgentId = None
 
@@ -224,7 +224,7 @@ class AccessRuleRequest(ToolsApiRequest):
 class AddServerRequest(BaseModel):
     """A tool server with an address. A server that is a command can only be added on the machine itself."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: Annotated[str, Field(max_length=100)]
     url: Annotated[str, Field(max_length=2000, examples=["https://tools.example.com/mcp"])] = ""
@@ -262,7 +262,7 @@ class AddServerRequest(BaseModel):
 class ToolListQuery(BaseModel):
     """Which tools of the catalogue."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     server: str | None = None
     kind: ToolKind | None = None
@@ -275,7 +275,7 @@ class ToolListQuery(BaseModel):
 class ToolUseListQuery(BaseModel):
     """Whose uses of which tools, and how far back."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     agent_id: str | None = None
     tool: str | None = None

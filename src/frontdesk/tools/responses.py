@@ -136,7 +136,7 @@ def _count_noun(number: int, noun: str) -> str:
 class FoundTool(BaseModel):
     """A tool that matches."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     id: str = Field(description="server::tool")
     name: str = Field(description="What to call it by.")
@@ -170,7 +170,7 @@ class FoundTool(BaseModel):
 class ChosenTool(BaseModel):
     """The outcome for one tool, and the reason."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     name: str
     id: str | None = None
@@ -185,7 +185,7 @@ class ChosenTool(BaseModel):
 class AgentToolChanges(BaseModel):
     """The changes to an agent's tools."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     attached: list[ChosenTool]
     kept: list[ChosenTool]
@@ -240,7 +240,7 @@ def _round_score(score: float | None) -> float | None:
 class ToolsApiModel(BaseModel):
     """JSON as the contract has it: snake_case."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 class SearchToolsResponse(ToolsApiModel):

@@ -12,18 +12,16 @@ import httpx2
 import pytest
 from joserfc import jwt
 from joserfc.jwk import OctKey
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 from typing_extensions import override
 
-from frontdesk.app import App, McpPath, open_app
+from frontdesk.app import App, open_app
 from frontdesk.db.schema import api_keys, mcp_sessions, oauth_grants, oauth_requests, oauth_tokens
-from frontdesk.identity.model import Caller
 from frontdesk.identity.oauth_server import challenge_of
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.interfaces.http.context import ASGIApp
-from frontdesk.interfaces.mcp.server import CORE_TOOLS
-from frontdesk.interfaces.mcp.tool_spec import McpToolOutput, NoArguments, ToolSpec
 from frontdesk.memory.model import PersonScope
+from frontdesk.operations import BoundOperation, Call, McpPath, McpTool, NoArguments, Operation
 from frontdesk.settings import Issuer, OAuthClient, Settings
 from tests.conftest import settings_with
 from tests.support.postgres import Ready
@@ -61,20 +59,29 @@ def with_issuer(settings: Settings) -> Settings:
     return settings.with_values(issuers=(trusted,), oauth_clients=tuple(map(OAuthClient.model_validate, CLIENTS)))
 
 
-class ToolOfPerson(McpToolOutput):
+class ToolOfPerson(BaseModel):
     """The person whose records these are."""
 
     user_id: str
 
 
-async def _mine(_app: App, caller: Caller, _arguments: NoArguments) -> ToolOfPerson:
-    return ToolOfPerson(user_id=PersonScope.for_caller(caller).user_id)
+async def _mine(_app: App, call: Call, _request: NoArguments) -> ToolOfPerson:
+    return ToolOfPerson(user_id=PersonScope.for_caller(call.caller).user_id)
 
 
 # A tool that only an identified person may call.
-MINE = ToolSpec(
-    "mine", "Mine", "Whose it is.", NoArguments, ToolOfPerson, _mine, mcp_path=McpPath.MEMORY, for_agent=False
+MINE = Operation(
+    name="mine",
+    summary="Whose it is",
+    request=NoArguments,
+    run=_mine,
+    mcp=McpTool(title="Mine", description="Whose it is.", path=McpPath.MEMORY, response=ToolOfPerson, for_agent=False),
 )
+
+
+def with_mine(app: App) -> list[BoundOperation]:
+    """The app's operations and `mine`."""
+    return [*app.operations(), app.bind(MINE, app)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +157,7 @@ def by_refresh(refresh_token: str, **said: str) -> dict[str, str]:
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncGenerator[Lab]:
     async with open_app(settings) as app:
-        asgi = build_application(app, [*CORE_TOOLS, MINE])
+        asgi = build_application(app, with_mine(app))
         async with browsing(asgi) as web:
             yield Lab(app, asgi, web)
 

@@ -28,7 +28,6 @@ from frontdesk.errors import Unauthenticated
 from frontdesk.identity.model import Profile
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.interfaces.http.uvicorn_server import UvicornServer, open_listener
-from frontdesk.interfaces.mcp.server import CORE_TOOLS
 from frontdesk.interfaces.oauth import server_metadata
 from tests.conftest import settings_with
 from tests.interfaces.access.conftest import (
@@ -36,7 +35,6 @@ from tests.interfaces.access.conftest import (
     CALLBACK,
     CLIENT,
     MEMORY_ENDPOINT,
-    MINE,
     SAFE,
     SAFE_CALLBACK,
     SAFE_SECRET,
@@ -48,6 +46,7 @@ from tests.interfaces.access.conftest import (
     token,
     wish,
     with_issuer,
+    with_mine,
 )
 from tests.requirements import shows
 from tests.support.postgres import Ready
@@ -352,9 +351,7 @@ async def served(data: Path, **values: object) -> AsyncGenerator[App]:
     listener = open_listener(wanted)
     async with open_app(wanted.with_values(port=listener.getsockname()[1])) as app, anyio.create_task_group() as tasks:
         server = UvicornServer(
-            uvicorn.Config(
-                build_application(app, [*CORE_TOOLS, MINE]), lifespan="off", access_log=False, log_config=None
-            )
+            uvicorn.Config(build_application(app, with_mine(app)), lifespan="off", access_log=False, log_config=None)
         )
         tasks.start_soon(server.serve, [listener])
         yield app

@@ -58,7 +58,6 @@ HEAVY = {
     "agents",
     "aiohttp",
     "alembic",
-    "fastapi",
     "letta_client",
     "mcp",
     "mcp_types",

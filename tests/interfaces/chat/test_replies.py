@@ -212,7 +212,7 @@ async def test_messages_that_come_together_are_answered_in_turn_on_one_stream(lo
 async def test_silence_is_filled_with_heartbeats_and_does_not_last_for_ever(
     local: Person, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.interfaces.rest.chat.HEARTBEAT_SECONDS", 0.02)
+    monkeypatch.setattr("frontdesk.interfaces.rest.chat_stream.HEARTBEAT_SECONDS", 0.02)
     monkeypatch.setattr("frontdesk.agents.chat.feed.IDLE_SECONDS", 0.1)
     session = await local.open(agent)
     events = await local.listen(session)

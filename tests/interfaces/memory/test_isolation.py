@@ -13,8 +13,9 @@ import pytest
 from frontdesk.app import App, open_app
 from frontdesk.identity.rights import IDENTITY_READ
 from frontdesk.interfaces.http.application import build_application
-from frontdesk.interfaces.mcp.memory_tools import LOGIN_TOOLS, MEMORY_TOOLS
+from frontdesk.interfaces.mcp.tools import tool_name
 from frontdesk.memory.model import PersonScope, TaskRelation
+from frontdesk.memory.operations.table import MEMORY_OPERATIONS
 from frontdesk.settings import Settings
 from tests.requirements import shows
 from tests.support.issuer import Issuer, open_issuer
@@ -163,9 +164,8 @@ def _tools(hers: Hers) -> Mapping[str, Mapping[str, object]]:
         "get_category": {"id": category},
         "update_category": {"id": category, "name": "Mine"},
     }
-    assert everything.keys() == {spec.name for spec in MEMORY_TOOLS} - {spec.name for spec in LOGIN_TOOLS}, (
-        "every tool is walked"
-    )
+    tools = {tool_name(operation) for operation in MEMORY_OPERATIONS if operation.mcp is not None}
+    assert everything.keys() == tools, "every tool is walked"
     return everything
 
 

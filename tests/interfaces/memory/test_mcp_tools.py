@@ -1,7 +1,7 @@
 """Tests one day of a person, with every tool at `/mcp/memory`, by real MCP clients of both eras, on both databases."""
 
 from collections.abc import AsyncGenerator
-from dataclasses import replace
+from copy import copy
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,12 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import SecretStr
 
-from frontdesk.app import McpPath
 from frontdesk.identity.model import KEY_CREDENTIAL_PREFIX
+from frontdesk.interfaces.mcp.login_tools import with_login_tools
 from frontdesk.interfaces.mcp.server import build_server, offer_tools, tools_by_path, url_path
 from frontdesk.interfaces.mcp.stdio import identify_stdio_client
 from frontdesk.memory.model import PersonScope
+from frontdesk.operations import McpPath
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.memory import ERAS, Asking, Desk, open_memory
@@ -316,8 +317,18 @@ async def test_a_session_is_of_the_one_person_whose_token_was_left_there_and_nev
 async def test_a_program_that_was_started_for_a_person_is_theirs_while_their_key_does_not_hold(desk: Desk) -> None:
     path, key = url_path(McpPath.MEMORY), await desk.key("ivy")
     settings = desk.app.settings.with_values(zmemory_api_key=SecretStr(key))
-    starter = await identify_stdio_client(replace(desk.app, settings=settings))
-    server = build_server(offer_tools(desk.app, tools_by_path()[path], path, starter.request_context), path)
+    own = copy(desk.app)
+    own.settings = settings
+    starter = await identify_stdio_client(own)
+    server = build_server(
+        offer_tools(
+            desk.app,
+            tools_by_path(with_login_tools(desk.app, desk.app.operations()))[path],
+            path,
+            starter.request_context,
+        ),
+        path,
+    )
     async with Client(server) as client:
         ask = Asking(client)
         assert (await ask("get_auth_status")).data["user_id"] == "ivy"

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from frontdesk.agents.embedded.operation_tools import OperationTools
 from frontdesk.agents.host import HeldTool, NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.errors import NotFound
@@ -26,7 +27,6 @@ from frontdesk.interfaces.http.context import ASGIApp
 from frontdesk.llm.events import ToolReturn
 from frontdesk.mcp_client.client import MAX_PAGES
 from frontdesk.settings import Settings
-from frontdesk.tools.operations import BuiltinTools
 from frontdesk.tools.servers import ServerSpec
 from tests.conftest import settings_with
 from tests.hosts.lab import of_kind, script, take
@@ -171,10 +171,10 @@ async def test_the_agents_id_is_read_by_the_one_rule(asgi: ASGIApp, agent: str, 
 
 
 async def test_a_built_in_agent_that_finds_nothing_hears_of_the_servers_too(installation: App, agent: str) -> None:
-    own = BuiltinTools()
-    own.open(installation.tools)
-    find, _call = own.tools_for(Caller("1", agent), None)
-    told = await find.run({"query": "send a letter by mail", "min_score": 100})
+    own = OperationTools()
+    own.open(installation.operations)
+    by_name = {tool.name: tool for tool in own.for_caller(Caller("1", agent), None)}
+    told = await by_name["find_tools"].run({"query": "send a letter by mail", "min_score": 100})
     assert "The servers there are: lab, shop, studio." in told.text
 
 

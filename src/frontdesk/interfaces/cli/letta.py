@@ -54,11 +54,13 @@ def connect(
     async def use(app: App, record: CallRecord) -> "ConnectResult":
         host = _require_letta_host(app)
         from frontdesk.agents.letta.connect import ConnectRequest, LettaConnector  # noqa: PLC0415
-        from frontdesk.interfaces.mcp.server import MAIN_TOOLS  # noqa: PLC0415
+        from frontdesk.interfaces.mcp.server import main_tools  # noqa: PLC0415
+        from frontdesk.interfaces.mcp.tools import mcp_tool, tool_name  # noqa: PLC0415
 
         chosen = [agent.id for agent in await app.host.list(MOST_AGENTS)] if every else agents
-        address, names = url or f"{base_url(app.settings)}/mcp", [spec.name for spec in MAIN_TOOLS]
-        handed = frozenset(spec.name for spec in MAIN_TOOLS if spec.handed_to_agents)
+        tools = main_tools(bound.operation for bound in app.operations())
+        address, names = url or f"{base_url(app.settings)}/mcp", [tool_name(tool) for tool in tools]
+        handed = frozenset(tool_name(tool) for tool in tools if mcp_tool(tool).handed_to_agents)
         wanted = ConnectRequest(address, name, names, tuple(chosen), rotate, handed)
         connected = await LettaConnector(host, app.identity, app.keys).connect(wanted)
         record.action += "".join(f" {agent.id}" for agent in connected.agents)

@@ -117,8 +117,10 @@ def _offer_tool(
     async def call(ctx: SdkContext, arguments: Mapping[str, Any]) -> HandlerResult:
         return await handle(call_context(ctx, None if arrive is None else await arrive()), arguments)
 
-    text = description if isinstance(description, str) else description()
-    return OfferedTool(tool_definition(bound.operation, text), call, describe, handle, listed)
+    def define() -> types.Tool:
+        return tool_definition(bound.operation, description if isinstance(description, str) else description())
+
+    return OfferedTool(define, call, describe, handle, listed)
 
 
 def fast_handlers(offered: Mapping[str, OfferedTool]) -> Mapping[str, ToolHandler]:
@@ -148,7 +150,10 @@ class ToolList:
 def build_server(offered: Mapping[str, OfferedTool], path: str = "/mcp") -> Server[Any]:
     """A low-level MCP server. The cost of a call does not grow with the number of tools."""
     listing = ToolList(offer for offer in offered.values() if offer.listed)
-    schemas = {name: offer.definition.input_schema for name, offer in offered.items()}
+
+    def input_schema(name: str) -> dict[str, Any] | None:
+        offer = offered.get(name)
+        return None if offer is None else offer.definition.input_schema
 
     async def list_tools(_ctx: SdkContext, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return listing.current()
@@ -167,7 +172,7 @@ def build_server(offered: Mapping[str, OfferedTool], path: str = "/mcp") -> Serv
         title=TITLE,
         description=DESCRIPTION,
         instructions=MEMORY_INSTRUCTIONS if path == url_path(McpPath.MEMORY) else INSTRUCTIONS,
-        get_tool_input_schema=schemas.get,
+        get_tool_input_schema=input_schema,
         on_list_tools=list_tools,
         cache_hints={"tools/list": CacheHint(LIST_TTL_MS, "public")},
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import mcp_types as types
@@ -52,19 +52,24 @@ ToolHandler = Callable[[CallContext, Mapping[str, Any]], Awaitable[dict[str, Any
 ToolWork = Callable[[McpCall, Mapping[str, Any]], Awaitable[BaseModel | Answer]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class OfferedTool:
     """A tool that a server offers: its definition, and the function that answers calls through the SDK.
 
-    `describe` gives a description that may change. `handler` answers calls without the SDK. A tool that is not `listed`
-    can still be called.
+    `define` makes the definition when a client first asks for it, since schemas take a while. `describe` gives a
+    description that may change. `handler` answers calls without the SDK. A tool that is not `listed` can still be
+    called.
     """
 
-    definition: types.Tool
+    define: Callable[[], types.Tool]
     call: Callable[[SdkContext, Mapping[str, Any]], Awaitable[HandlerResult]]
     describe: Callable[[], str] | None = None
     handler: ToolHandler | None = None
     listed: bool = True
+
+    @cached_property
+    def definition(self) -> types.Tool:
+        return self.define()
 
 
 def mcp_tool(operation: Operation) -> McpTool:

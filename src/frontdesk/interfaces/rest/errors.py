@@ -1,7 +1,6 @@
 """Maps errors to the bodies of the HTTP API, and describes them for OpenAPI."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -42,23 +41,6 @@ def problem_response(status: int, message: str, headers: Mapping[str, str] | Non
     return JSONResponse({"error": message}, status, headers)
 
 
-@dataclass(frozen=True, slots=True)
-class RequestProblem:
-    """One thing that is wrong with a request: the part it is in, the place within it, and what is wrong."""
-
-    part: str
-    place: Sequence[int | str]
-    message: str
-
-
-class InvalidRequest(InvalidArguments):
-    """A request that does not match its schema. Without problems, the message says all."""
-
-    def __init__(self, problems: Sequence[RequestProblem], message: str = "Validation failed") -> None:
-        super().__init__(message)
-        self.problems = problems
-
-
 class BodyRefused(Invalid):
     """A body that is too large, or comes too slowly."""
 
@@ -67,7 +49,7 @@ class BodyRefused(Invalid):
         self.status = status
 
 
-def invalid_response(error: InvalidRequest) -> JSONResponse:
+def invalid_response(error: InvalidArguments) -> JSONResponse:
     """The response to a request that does not match its schema; it repeats nothing of the request."""
     if not error.problems:
         return problem_response(400, str(error), error_name_header(error))

@@ -15,13 +15,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from frontdesk.app import App
-from frontdesk.errors import FrontdeskError
+from frontdesk.errors import FrontdeskError, InvalidArguments, RequestProblem
 from frontdesk.identity.model import Caller, Credential, Signals
 from frontdesk.interfaces.calls import run_call
 from frontdesk.interfaces.http.context import Receive, RequestContext, Scope, Send, request_context
 from frontdesk.interfaces.rest.errors import (
-    InvalidRequest,
-    RequestProblem,
     error_response,
     invalid_response,
     problem_response,
@@ -43,6 +41,7 @@ LOCAL_USER = "local"
 BODILESS = frozenset({"GET", "DELETE"})
 LIST_TYPES = (list, tuple, set, frozenset, Sequence, Collection)
 NO_BODY = object()
+INVALID_REQUEST = "Validation failed"
 
 log = structlog.get_logger("frontdesk.rest")
 
@@ -69,8 +68,8 @@ class RouteModels:
 
     @cached_property
     def query(self) -> type[BaseModel]:
-        """The parameters of the query. A route without a contract of its own takes them from the request."""
-        if self.route.run is not None or self.route.method not in BODILESS:
+        """The parameters of the query. A route without `run` or a body takes them from the request."""
+        if self.route.run is not None or self.route.body is not None or self.route.method not in BODILESS:
             return self.route.query
         # Parameters that no route knows were always ignored.
         return _without_fields(self.operation.request, self.path_names, extra="ignore")
@@ -184,7 +183,7 @@ class OperationEndpoint:
 
         try:
             return await run_call(self.app, "rest", action, signals, work, identify)
-        except InvalidRequest as error:
+        except InvalidArguments as error:
             response = invalid_response(error)
         except FrontdeskError as error:
             response = error_response(error)
@@ -201,7 +200,7 @@ class OperationEndpoint:
         problems: list[RequestProblem] = []
         asked = _validate("params", self.operation.request, fields, problems)
         if problems:
-            raise InvalidRequest(problems)
+            raise InvalidArguments(INVALID_REQUEST, problems)
         answer = await self.operation.run(self.bound.service, call, asked)
         return answer.data if isinstance(answer, Answer) else answer
 
@@ -217,7 +216,7 @@ class OperationEndpoint:
             elif self.route.body_required:
                 problems.append(RequestProblem("body", (), "Field required"))
         if problems:
-            raise InvalidRequest(problems)
+            raise InvalidArguments(INVALID_REQUEST, problems)
         return RestInput(request.path_params, query or EmptyQuery(), body, request_context(request.scope).headers)
 
     def _query_values(self, given: QueryParams) -> dict[str, Any]:
@@ -266,7 +265,7 @@ async def read_json(request: Request) -> object:
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise InvalidRequest([], "The body is not valid JSON") from error
+        raise InvalidArguments("The body is not valid JSON") from error
 
 
 def _with_success_field(response: Response) -> Response:

@@ -126,7 +126,7 @@ class ListQuery(PagedRequest):
 class ToolAnswer(BaseModel):
     """The base of every structured answer. It has whole records; the text beside it has what matters."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 PersonRun = Callable[[RecordServices, PersonScope, Any], Awaitable[Any]]

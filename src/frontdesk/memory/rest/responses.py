@@ -41,7 +41,7 @@ from frontdesk.operations import ResponseDocs, RestAnswer
 class MemoryApiModel(BaseModel):
     """The base of all responses."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 class DoneResponse(MemoryApiModel):
@@ -180,7 +180,7 @@ class OptionalEntryResponse(MemoryApiModel):
 class TimerProblem(BaseModel):
     """Another timer is running."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"error": "Session not found"}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"error": "Session not found"}]}, defer_build=True)
 
     error: str
     details: Any = None
