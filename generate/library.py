@@ -83,6 +83,7 @@ def library_module() -> str:
     return _formatted("\n\n".join([f'"""{MODULE_DOCSTRING}"""\n\n{imports}\n\n{aliases}', *classes]))
 
 
+REMOVABLE = "A parameter that is left out changes nothing; None removes a value."
 BASE = "frontdesk.interfaces.library.exposure"
 
 
@@ -127,7 +128,7 @@ def _method(names: Names, method: LibraryMethod) -> str:
     arguments = ", ".join(f"{one.name!r}: {one.name}" for one in parameters)
     body = f"return await self._transport.call({method.name!r}, {{{arguments}}})"
     head = f"async def {method.name}(self{star}{signature}) -> {answer}:"
-    return _indent(f"{head}\n{_indent(_method_docstring(method, parameters, answer))}\n    {body}\n")
+    return _indent(f"{head}\n{_indent(_method_docstring(method, parameters))}\n    {body}\n")
 
 
 def _signature(names: Names, parameter: Parameter) -> str:
@@ -228,12 +229,13 @@ def _simple_type(names: Names, annotation: Any, *, for_answer: bool) -> str:  # 
     return f"{name} | {names.mapping('str', names.any())}" if is_model else name
 
 
-def _method_docstring(method: LibraryMethod, parameters: Sequence[Parameter], answer: str) -> str:
+def _method_docstring(method: LibraryMethod, parameters: Sequence[Parameter]) -> str:
     described = [_described(one) for one in parameters]
     sections = [
         _sentence(method.operation.summary),
+        *([REMOVABLE] if any(one.removable for one in parameters) else []),
         *(["Args:\n" + "\n".join(chain.from_iterable(map(_entry, described)))] if described else []),
-        "Returns:\n" + "\n".join(_wrapped(_answer_text(method, answer), 4, 4)),
+        "Returns:\n" + "\n".join(_wrapped(_answer_text(method.response), 4, 4)),
     ]
     return _docstring("\n\n".join(sections))
 
@@ -265,11 +267,10 @@ def _wrapped(text: str, first: int, others: int) -> Sequence[str]:
 
 
 def _described(parameter: Parameter) -> tuple[str, str]:
-    text = parameter.field.description or str(parameter.schema.get("description", ""))
+    text = parameter.description
     if not text:
         text = _noun(parameter) + _bounds(parameter.schema)
-    ends = " Leave it out to keep the value; None removes it." if parameter.removable else ""
-    return parameter.name, _sentence(text) + ends
+    return parameter.name, _sentence(text)
 
 
 def _noun(parameter: Parameter) -> str:
@@ -292,14 +293,14 @@ def _bounds(schema: Mapping[str, Any]) -> str:
     return f", at most {found['maxItems']:,}" if "maxItems" in found else ""
 
 
-def _answer_text(method: LibraryMethod, answer: str) -> str:
-    """What the docstring of the answer's class says, or of the classes in a list."""
-    docstring = inspect.getdoc(method.response) if inspect.isclass(method.response) else None
-    if docstring is None or get_origin(method.response) is not None:
-        inner = [one for one in get_args(method.response) if inspect.isclass(one)]
-        docstring = " ".join(inspect.getdoc(one) or "" for one in inner[:1])
-        return f"A list: {_sentence(docstring)}" if answer.startswith("list[") else _sentence(docstring)
-    return _sentence(docstring)
+def _answer_text(answer: Any) -> str:  # noqa: ANN401 - any type
+    """What the docstrings of an answer's classes say."""
+    if inspect.isclass(answer) and get_origin(answer) is None:
+        return _sentence(inspect.getdoc(answer) or "")
+    if get_origin(answer) is Annotated:
+        return _answer_text(get_args(answer)[0])
+    texts = [_answer_text(one) for one in get_args(answer) if one is not NoneType]
+    return f"A list: {texts[0]}" if get_origin(answer) is list else " Or: ".join(texts)
 
 
 def _sentence(text: str) -> str:

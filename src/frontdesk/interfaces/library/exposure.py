@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from frontdesk.app import CORE_OPERATIONS
 from frontdesk.interfaces.rest.routing import RouteModels
 from frontdesk.operation_table import OPERATIONS
-from frontdesk.operations import Effect, ErrorFormat, IdentifyBy, McpTool, Operation
+from frontdesk.operations import ErrorFormat, IdentifyBy, McpTool, Operation
 
 
 class Unset(Enum):
@@ -45,6 +45,9 @@ RECORD_GROUPS = (
 OTHER_RECORDS = "person"
 GROUP_OF_SERVICE = {"identity": "keys"}
 ROOT_SERVICE = ""
+UPDATING_METHODS = frozenset({"PUT", "PATCH"})
+# How the descriptions of fields begin that have no effect.
+FOR_OLDER_CLIENTS = "Accepted "
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,10 @@ class Parameter:
     schema: Mapping[str, Any]
     loose: bool
     removable: bool
+
+    @property
+    def description(self) -> str:
+        return self.field.description or str(self.schema.get("description", ""))
 
     @property
     def required(self) -> bool:
@@ -139,9 +146,13 @@ class LibraryMethod:
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The parameters by name. What only repeats who calls is left out."""
+        """The parameters by name, without those that only repeat who calls, or are there for older clients."""
         repeated = self._caller_field
-        return {one.name: one for one in self._all_parameters() if one.name != repeated or one.required}
+        return {
+            one.name: one
+            for one in self._all_parameters()
+            if one.required or not (one.name == repeated or one.description.startswith(FOR_OLDER_CLIENTS))
+        }
 
     @property
     def _caller_field(self) -> str | None:
@@ -159,13 +170,15 @@ class LibraryMethod:
                 yield from self._parameters_of(model)
 
     def _parameters_of(self, model: type[BaseModel]) -> Iterator[Parameter]:
-        changes = self.operation.effect is Effect.CHANGES
+        # Tools take null as not given: models send it for what they have no value for.
+        updates = self.route is not None and self.route.route.method in UPDATING_METHODS
         schemas = model.model_json_schema().get("properties", {})
         for name, field in model.model_fields.items():
             alias = field.alias or name
-            removable = changes and not field.is_required() and field.default is None and takes_none(field.annotation)
             # A field of these types takes anything, and only its schema says what it is for.
             loose = field.annotation is object or cast("object", field.annotation) is Any
+            optional = not field.is_required() and field.default is None
+            removable = updates and optional and (loose or takes_none(field.annotation))
             yield Parameter(name, alias, field, schemas.get(alias, {}), loose=loose, removable=removable)
 
     def given(self, arguments: Mapping[str, object]) -> dict[str, object]:

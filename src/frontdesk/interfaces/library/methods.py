@@ -6,8 +6,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from frontdesk.agents.chat.requests import ApprovalDecision
+from frontdesk.agents.chat.responses import (
+    CancelSessionResponse,
+    NewSessionResponse,
+    RestoreSessionResponse,
+    SentResponse,
+    SessionListResponse,
+    SessionResponse,
+)
 from frontdesk.app import HealthOutput, WhoamiOutput
 from frontdesk.interfaces.library.exposure import UNSET, Transport, Unset
+from frontdesk.key_operations import DeletedKeyResponse, KeyListResponse, NewKeyResponse, SingleKeyResponse
 from frontdesk.memory.model import Memory
 from frontdesk.memory.operations.activities import ActivitiesAnswer, ActivityStatsAnswer
 from frontdesk.memory.operations.memories import DeletedAnswer, MemoriesAnswer, MemoryAnswer, MemoryStatsAnswer
@@ -125,6 +135,96 @@ TaskStatusValue = Literal["pending", "in_progress", "completed", "on_hold", "can
 ToolKindValue = Literal["mcp", "host"]
 
 
+class ChatMethods:
+    """A person's sessions with agents."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def open_session(self, *, agent_id: str) -> NewSessionResponse:
+        """Open a session with an agent.
+
+        Args:
+            agent_id: The agent's id, at most 200 characters.
+
+        Returns:
+            A new session.
+        """
+        return await self._transport.call("open_session", {"agent_id": agent_id})
+
+    async def show_sessions(self, *, session_id: str | None = None) -> SessionResponse | SessionListResponse:
+        """One session with what was said in it, or all of one's own.
+
+        Args:
+            session_id: The session's id.
+
+        Returns:
+            A session with its messages, and the tool calls that wait for approval. Or: The person's own sessions, the
+            newest first.
+        """
+        return await self._transport.call("show_sessions", {"session_id": session_id})
+
+    async def delete_session(self, *, session_id: str) -> SuccessResponse:
+        """End a session and what is under way in it.
+
+        Args:
+            session_id: The session's id, at most 200 characters.
+
+        Returns:
+            The request succeeded.
+        """
+        return await self._transport.call("delete_session", {"session_id": session_id})
+
+    async def restore_session(self, *, session_id: str, agent_id: str) -> RestoreSessionResponse:
+        """Open a session again that has run out.
+
+        Args:
+            session_id: The session's id, at most 200 characters.
+            agent_id: The agent's id, at most 200 characters.
+
+        Returns:
+            The session is open.
+        """
+        return await self._transport.call("restore_session", {"session_id": session_id, "agent_id": agent_id})
+
+    async def send_message(self, *, session_id: str, message: str) -> SentResponse:
+        """Say something; the reply is streamed.
+
+        Args:
+            session_id: The session's id, at most 200 characters.
+            message: The message, at most 200,000 characters.
+
+        Returns:
+            The message was accepted; the stream has the reply.
+        """
+        return await self._transport.call("send_message", {"session_id": session_id, "message": message})
+
+    async def send_approvals(
+        self, *, session_id: str, approvals: Sequence[ApprovalDecision | Mapping[str, Any]]
+    ) -> SentResponse:
+        """Approve or reject the tool calls that wait.
+
+        Args:
+            session_id: The session's id, at most 200 characters.
+            approvals: The approvals, at most 100.
+
+        Returns:
+            The message was accepted; the stream has the reply.
+        """
+        return await self._transport.call("send_approvals", {"session_id": session_id, "approvals": approvals})
+
+    async def cancel(self, *, session_id: str) -> CancelSessionResponse:
+        """Stop what is under way in a session.
+
+        Args:
+            session_id: The session's id, at most 200 characters.
+
+        Returns:
+            No reply is running any more.
+        """
+        return await self._transport.call("cancel", {"session_id": session_id})
+
+
 class ToolMethods:
     """Find and call the tools of servers, choose an agent's tools, and administer the catalogue."""
 
@@ -169,7 +269,6 @@ class ToolMethods:
         detailed_response: bool = False,
         follow_up: bool = False,
         request_heartbeat: bool = False,
-        apply_rules: bool = True,
     ) -> ToolSelectionResponse:
         """Find tools for an agent, and attach them to it.
 
@@ -183,7 +282,6 @@ class ToolMethods:
             detailed_response: Give each tool's whole schema too.
             follow_up: Be called on again once this run is over.
             request_heartbeat: Another word for follow_up.
-            apply_rules: Accepted for older clients: the rules always apply.
 
         Returns:
             The tools found for an agent, and the changes to its tools.
@@ -200,7 +298,6 @@ class ToolMethods:
                 "detailed_response": detailed_response,
                 "follow_up": follow_up,
                 "request_heartbeat": request_heartbeat,
-                "apply_rules": apply_rules,
             },
         )
 
@@ -332,11 +429,11 @@ class ToolMethods:
         """
         return await self._transport.call("remove_server", {"name": name})
 
-    async def refresh_tools(self, *, servers: Sequence[str] | Unset | None = UNSET) -> RefreshServersResponse:
+    async def refresh_tools(self, *, servers: Sequence[str] | None = None) -> RefreshServersResponse:
         """Ask servers for their tools now.
 
         Args:
-            servers: The servers. Leave it out to keep the value; None removes it.
+            servers: The servers.
 
         Returns:
             How each server answered.
@@ -705,11 +802,11 @@ class ScheduleMethods:
         start_at: str | Unset | None = UNSET,
         end_at: str | Unset | None = UNSET,
         jitter: str | int | Unset | None = UNSET,
-        max_repetitions: int | None = None,
+        max_repetitions: int | Unset | None = UNSET,
         overlap: str | Unset | None = UNSET,
         misfire: str | Unset | None = UNSET,
         max_late: str | int | Unset | None = UNSET,
-        attempts: int | None = None,
+        attempts: int | Unset | None = UNSET,
         webhook: str | Unset | None = UNSET,
         timeline: bool | Unset | None = UNSET,
         conversation_id: str | Unset | None = UNSET,
@@ -717,28 +814,27 @@ class ScheduleMethods:
     ) -> ScheduleResponse:
         """Change a schedule in place.
 
+        A parameter that is left out changes nothing; None removes a value.
+
         Args:
             schedule_id: The schedule's id.
-            when: Any of the three, or plain words: in two minutes, every weekday at 9 Berlin time. Leave it out to keep
-                the value; None removes it.
-            time: Once, at this time: ISO 8601 with Z or an offset. Leave it out to keep the value; None removes it.
-            cron: Five fields, or @daily and the like. Leave it out to keep the value; None removes it.
-            every: 30s, 5m, 1h, 2d, or a number of seconds. Leave it out to keep the value; None removes it.
-            zone: An IANA name, e.g. Europe/Berlin; UTC unless said. Leave it out to keep the value; None removes it.
-            start_at: The start at, at most 2,000 characters. Leave it out to keep the value; None removes it.
-            end_at: The end at, at most 2,000 characters. Leave it out to keep the value; None removes it.
-            jitter: Each fire comes up to this much later. Leave it out to keep the value; None removes it.
+            when: Any of the three, or plain words: in two minutes, every weekday at 9 Berlin time.
+            time: Once, at this time: ISO 8601 with Z or an offset.
+            cron: Five fields, or @daily and the like.
+            every: 30s, 5m, 1h, 2d, or a number of seconds.
+            zone: An IANA name, e.g. Europe/Berlin; UTC unless said.
+            start_at: The start at, at most 2,000 characters.
+            end_at: The end at, at most 2,000 characters.
+            jitter: Each fire comes up to this much later.
             max_repetitions: The max repetitions.
-            overlap: queue, skip, allow. Leave it out to keep the value; None removes it.
-            misfire: once, all, skip. Leave it out to keep the value; None removes it.
-            max_late: A fire later than this is left out. Leave it out to keep the value; None removes it.
+            overlap: queue, skip, allow.
+            misfire: once, all, skip.
+            max_late: A fire later than this is left out.
             attempts: The attempts.
-            webhook: The webhook, at most 2,000 characters. Leave it out to keep the value; None removes it.
-            timeline: For later: there is no timeline yet, and true is refused. Leave it out to keep the value; None
-                removes it.
-            conversation_id: The conversation's id, at most 2,000 characters. Leave it out to keep the value; None
-                removes it.
-            prompt: The prompt. Leave it out to keep the value; None removes it.
+            webhook: The webhook, at most 2,000 characters.
+            timeline: For later: there is no timeline yet, and true is refused.
+            conversation_id: The conversation's id, at most 2,000 characters.
+            prompt: The prompt.
 
         Returns:
             A schedule in its present state.
@@ -995,6 +1091,95 @@ class ScheduleMethods:
         return await self._transport.call("show_schedule", {"schedule_id": schedule_id})
 
 
+class KeyMethods:
+    """A person's own API keys."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def list_api_keys(self) -> KeyListResponse:
+        """One's own keys, the newest first.
+
+        Returns:
+            The person's own keys, the newest first.
+        """
+        return await self._transport.call("list_api_keys", {})
+
+    async def create_api_key(
+        self,
+        *,
+        name: str,
+        scopes: Sequence[str] = (
+            "tasks.read",
+            "tasks.write",
+            "memories.read",
+            "memories.write",
+        ),
+        expires_in_days: int | None = None,
+    ) -> NewKeyResponse:
+        """Make a key; it is told this once.
+
+        Args:
+            name: The name, at most 100 characters.
+            scopes: What it may do.
+            expires_in_days: For how long it works; for ever when left out.
+
+        Returns:
+            The new key.
+        """
+        return await self._transport.call(
+            "create_api_key", {"name": name, "scopes": scopes, "expires_in_days": expires_in_days}
+        )
+
+    async def update_api_key(
+        self,
+        *,
+        key_id: str,
+        name: str | Unset | None = UNSET,
+        is_active: bool | Unset | None = UNSET,
+        scopes: Sequence[str] | Unset | None = UNSET,
+    ) -> SingleKeyResponse:
+        """Rename a key, switch it off or on, or let it do more or less.
+
+        A parameter that is left out changes nothing; None removes a value.
+
+        Args:
+            key_id: The key's id.
+            name: The name, at most 100 characters.
+            is_active: One that is not active does not work until it is again.
+            scopes: The scopes, at most 100.
+
+        Returns:
+            One of the person's own keys.
+        """
+        return await self._transport.call(
+            "update_api_key", {"key_id": key_id, "name": name, "is_active": is_active, "scopes": scopes}
+        )
+
+    async def delete_api_key(self, *, key_id: str) -> DeletedKeyResponse:
+        """End a key for good.
+
+        Args:
+            key_id: The key's id.
+
+        Returns:
+            The deleted key, which no longer works.
+        """
+        return await self._transport.call("delete_api_key", {"key_id": key_id})
+
+    async def rotate_api_key(self, *, key_id: str, overlap_hours: int = 24) -> NewKeyResponse:
+        """Put a new key in the place of one; it is told this once.
+
+        Args:
+            key_id: The key's id.
+            overlap_hours: For how long the old one still works.
+
+        Returns:
+            The new key.
+        """
+        return await self._transport.call("rotate_api_key", {"key_id": key_id, "overlap_hours": overlap_hours})
+
+
 class PersonMethods:
     """A person's settings and statistics, and all of their data."""
 
@@ -1207,36 +1392,35 @@ class TaskMethods:
         self,
         *,
         id: str,
-        description: str | Unset | None = UNSET,
-        status: TaskStatusValue | Unset | None = UNSET,
-        priority: PriorityValue | Unset | None = UNSET,
-        category: str | Unset | None = UNSET,
-        due_date: str | Unset | None = UNSET,
-        estimated_duration: int | Unset | None = UNSET,
-        assignee: str | Unset | None = UNSET,
-        tags: Sequence[str] | Unset | None = UNSET,
-        notes: str | Unset | None = UNSET,
-        title: str | Unset | None = UNSET,
-        progress: int | Unset | None = UNSET,
-        timezone: str | Unset | None = UNSET,
+        description: str | None = None,
+        status: TaskStatusValue | None = None,
+        priority: PriorityValue | None = None,
+        category: str | None = None,
+        due_date: str | None = None,
+        estimated_duration: int | None = None,
+        assignee: str | None = None,
+        tags: Sequence[str] | None = None,
+        notes: str | None = None,
+        title: str | None = None,
+        progress: int | None = None,
+        timezone: str | None = None,
     ) -> TaskAnswer:
         """Change a task.
 
         Args:
             id: The id, at most 100 characters.
-            description: The description, at most 100,000 characters. Leave it out to keep the value; None removes it.
-            status: The status. Leave it out to keep the value; None removes it.
-            priority: The priority. Leave it out to keep the value; None removes it.
-            category: A category's name or id. Leave it out to keep the value; None removes it.
-            due_date: When it is due: a day means its end. Leave it out to keep the value; None removes it.
-            estimated_duration: In minutes. Leave it out to keep the value; None removes it.
-            assignee: A person, or an agent's name or id: an agent is woken when it is due. Leave it out to keep the
-                value; None removes it.
-            tags: The tags, at most 50. Leave it out to keep the value; None removes it.
-            notes: The notes, at most 100,000 characters. Leave it out to keep the value; None removes it.
-            title: The title, at most 200 characters. Leave it out to keep the value; None removes it.
-            progress: The progress, 0 to 100. Leave it out to keep the value; None removes it.
-            timezone: The timezone, at most 64 characters. Leave it out to keep the value; None removes it.
+            description: The description, at most 100,000 characters.
+            status: The status.
+            priority: The priority.
+            category: A category's name or id.
+            due_date: When it is due: a day means its end.
+            estimated_duration: In minutes.
+            assignee: A person, or an agent's name or id: an agent is woken when it is due.
+            tags: The tags, at most 50.
+            notes: The notes, at most 100,000 characters.
+            title: The title, at most 200 characters.
+            progress: The progress, 0 to 100.
+            timezone: The timezone, at most 64 characters.
 
         Returns:
             One task.
@@ -1325,11 +1509,13 @@ class TaskMethods:
     ) -> TaskResponse:
         """Say how a task stands.
 
+        A parameter that is left out changes nothing; None removes a value.
+
         Args:
             task_id: The task's id.
             status: The status.
-            notes: Goes after the description. Leave it out to keep the value; None removes it.
-            progress: The progress, 0 to 100. Leave it out to keep the value; None removes it.
+            notes: Goes after the description.
+            progress: The progress, 0 to 100.
 
         Returns:
             A task in the format of apps: the fields that they write are under `content`, all others beside it.
@@ -1693,36 +1879,35 @@ class MemoryMethods:
         self,
         *,
         id: str,
-        title: str | Unset | None = UNSET,
-        memory_type: MemoryTypeValue | Unset | None = UNSET,
-        emotion_valence: int | Unset | None = UNSET,
-        emotion_arousal: int | Unset | None = UNSET,
-        energy_delta: int | Unset | None = UNSET,
-        place_name: str | Unset | None = UNSET,
-        is_highlight: bool | Unset | None = UNSET,
-        salience_score: float | Unset | None = UNSET,
-        category_id: str | Unset | None = UNSET,
-        tags: Sequence[str] | Unset | None = UNSET,
-        expires_at: str | Unset | None = UNSET,
-        note: str | Unset | None = UNSET,
+        title: str | None = None,
+        memory_type: MemoryTypeValue | None = None,
+        emotion_valence: int | None = None,
+        emotion_arousal: int | None = None,
+        energy_delta: int | None = None,
+        place_name: str | None = None,
+        is_highlight: bool | None = None,
+        salience_score: float | None = None,
+        category_id: str | None = None,
+        tags: Sequence[str] | None = None,
+        expires_at: str | None = None,
+        note: str | None = None,
     ) -> MemoryAnswer:
         """Change a memory.
 
         Args:
             id: The id, at most 100 characters.
-            title: The title, at most 500 characters. Leave it out to keep the value; None removes it.
-            memory_type: The memory type. Leave it out to keep the value; None removes it.
-            emotion_valence: From -5, very bad, to 5, very good. Leave it out to keep the value; None removes it.
-            emotion_arousal: From 0, calm, to 5, stirred. Leave it out to keep the value; None removes it.
-            energy_delta: What it took (-5) or gave (5). Leave it out to keep the value; None removes it.
-            place_name: The place name, at most 300 characters. Leave it out to keep the value; None removes it.
-            is_highlight: Yes or no: highlight. Leave it out to keep the value; None removes it.
-            salience_score: How much it matters, from 0 to 1. Leave it out to keep the value; None removes it.
-            category_id: A category's id or name. Leave it out to keep the value; None removes it.
-            tags: The tags, at most 50. Leave it out to keep the value; None removes it.
-            expires_at: When it is no longer true; it is kept, and no longer found. Leave it out to keep the value; None
-                removes it.
-            note: The note, at most 100,000 characters. Leave it out to keep the value; None removes it.
+            title: The title, at most 500 characters.
+            memory_type: The memory type.
+            emotion_valence: From -5, very bad, to 5, very good.
+            emotion_arousal: From 0, calm, to 5, stirred.
+            energy_delta: What it took (-5) or gave (5).
+            place_name: The place name, at most 300 characters.
+            is_highlight: Yes or no: highlight.
+            salience_score: How much it matters, from 0 to 1.
+            category_id: A category's id or name.
+            tags: The tags, at most 50.
+            expires_at: When it is no longer true; it is kept, and no longer found.
+            note: The note, at most 100,000 characters.
 
         Returns:
             One memory.
@@ -1818,14 +2003,14 @@ class MemoryMethods:
         )
 
     async def remove_anchor(
-        self, *, memory_id: str, item_id: str, relation: AnchorRelationValue | Unset | None = UNSET
+        self, *, memory_id: str, item_id: str, relation: AnchorRelationValue | None = None
     ) -> DoneResponse:
         """Take a memory's anchors to an item away, or the one of a relation.
 
         Args:
             memory_id: The memory's id.
             item_id: The item's id.
-            relation: The relation. Leave it out to keep the value; None removes it.
+            relation: The relation.
 
         Returns:
             The request succeeded.
@@ -2009,37 +2194,37 @@ class ActivityMethods:
         self,
         *,
         id: str,
-        description: str | Unset | None = UNSET,
-        ended_at: str | Unset | None = UNSET,
-        mood_after: int | Unset | None = UNSET,
-        energy_after: int | Unset | None = UNSET,
-        satisfaction_level: int | Unset | None = UNSET,
-        intensity_level: IntensityValue | Unset | None = UNSET,
-        notes: str | Unset | None = UNSET,
-        insights: str | Unset | None = UNSET,
-        gratitude: str | Unset | None = UNSET,
-        status: ActivityStatusValue | Unset | None = UNSET,
-        tags: Sequence[str] | Unset | None = UNSET,
-        title: str | Unset | None = UNSET,
-        activity_type: ActivityTypeValue | Unset | None = UNSET,
+        description: str | None = None,
+        ended_at: str | None = None,
+        mood_after: int | None = None,
+        energy_after: int | None = None,
+        satisfaction_level: int | None = None,
+        intensity_level: IntensityValue | None = None,
+        notes: str | None = None,
+        insights: str | None = None,
+        gratitude: str | None = None,
+        status: ActivityStatusValue | None = None,
+        tags: Sequence[str] | None = None,
+        title: str | None = None,
+        activity_type: ActivityTypeValue | None = None,
     ) -> ActivityResponse:
         """Change an activity.
 
         Args:
             id: The id, at most 100 characters.
-            description: The description, at most 100,000 characters. Leave it out to keep the value; None removes it.
-            ended_at: The ended at, at most 64 characters. Leave it out to keep the value; None removes it.
-            mood_after: The mood after, 1 to 10. Leave it out to keep the value; None removes it.
-            energy_after: The energy after, 1 to 10. Leave it out to keep the value; None removes it.
-            satisfaction_level: The satisfaction level, 1 to 10. Leave it out to keep the value; None removes it.
-            intensity_level: The intensity level. Leave it out to keep the value; None removes it.
-            notes: The notes, at most 100,000 characters. Leave it out to keep the value; None removes it.
-            insights: The insights, at most 100,000 characters. Leave it out to keep the value; None removes it.
-            gratitude: The gratitude, at most 100,000 characters. Leave it out to keep the value; None removes it.
-            status: The status. Leave it out to keep the value; None removes it.
-            tags: The tags, at most 50. Leave it out to keep the value; None removes it.
-            title: The title, at most 500 characters. Leave it out to keep the value; None removes it.
-            activity_type: The activity type. Leave it out to keep the value; None removes it.
+            description: The description, at most 100,000 characters.
+            ended_at: The ended at, at most 64 characters.
+            mood_after: The mood after, 1 to 10.
+            energy_after: The energy after, 1 to 10.
+            satisfaction_level: The satisfaction level, 1 to 10.
+            intensity_level: The intensity level.
+            notes: The notes, at most 100,000 characters.
+            insights: The insights, at most 100,000 characters.
+            gratitude: The gratitude, at most 100,000 characters.
+            status: The status.
+            tags: The tags, at most 50.
+            title: The title, at most 500 characters.
+            activity_type: The activity type.
 
         Returns:
             An activity.
@@ -2408,20 +2593,22 @@ class TimelineMethods:
     ) -> ItemResponse:
         """Change a timeline item, and what stands behind it.
 
+        A parameter that is left out changes nothing; None removes a value.
+
         Args:
             item_id: The item's id.
-            description: The description, at most 100,000 characters. Leave it out to keep the value; None removes it.
-            start_time: The start time, at most 64 characters. Leave it out to keep the value; None removes it.
-            end_time: The end time, at most 64 characters. Leave it out to keep the value; None removes it.
-            category_id: A category's id or name. Leave it out to keep the value; None removes it.
-            tags: The tags, at most 50. Leave it out to keep the value; None removes it.
-            status: The status. Leave it out to keep the value; None removes it.
-            priority: The priority. Leave it out to keep the value; None removes it.
-            metadata: The metadata. Leave it out to keep the value; None removes it.
-            title: The title, at most 500 characters. Leave it out to keep the value; None removes it.
-            is_time_consuming: Yes or no: time consuming. Leave it out to keep the value; None removes it.
-            render_on_timeline: Yes or no: render on timeline. Leave it out to keep the value; None removes it.
-            timezone: The timezone, at most 64 characters. Leave it out to keep the value; None removes it.
+            description: The description, at most 100,000 characters.
+            start_time: The start time, at most 64 characters.
+            end_time: The end time, at most 64 characters.
+            category_id: A category's id or name.
+            tags: The tags, at most 50.
+            status: The status.
+            priority: The priority.
+            metadata: The metadata.
+            title: The title, at most 500 characters.
+            is_time_consuming: Yes or no: time consuming.
+            render_on_timeline: Yes or no: render on timeline.
+            timezone: The timezone, at most 64 characters.
 
         Returns:
             A timeline item.
@@ -2552,12 +2739,14 @@ class TimeMethods:
     ) -> EntryResponse:
         """Change a time entry.
 
+        A parameter that is left out changes nothing; None removes a value.
+
         Args:
             entry_id: The entry's id.
-            start_at: The start at, at most 64 characters. Leave it out to keep the value; None removes it.
-            end_at: The end at, at most 64 characters. Leave it out to keep the value; None removes it.
-            note: The note, at most 100,000 characters. Leave it out to keep the value; None removes it.
-            timezone: The timezone, at most 64 characters. Leave it out to keep the value; None removes it.
+            start_at: The start at, at most 64 characters.
+            end_at: The end at, at most 64 characters.
+            note: The note, at most 100,000 characters.
+            timezone: The timezone, at most 64 characters.
 
         Returns:
             A time entry.
@@ -2946,14 +3135,13 @@ class WorkMethods:
         )
 
     async def claim_ai_task(
-        self, *, agent_name: str | Unset | None = UNSET, lease_seconds: int | Unset | None = UNSET
+        self, *, agent_name: str | None = None, lease_seconds: int | None = None
     ) -> OptionalAiTaskResponse:
         """Take the next piece of work of an agent, if there is one.
 
         Args:
-            agent_name: The agent's name or id; not needed where the caller is that agent. Leave it out to keep the
-                value; None removes it.
-            lease_seconds: The lease seconds, 1 to 86,400. Leave it out to keep the value; None removes it.
+            agent_name: The agent's name or id; not needed where the caller is that agent.
+            lease_seconds: The lease seconds, 1 to 86,400.
 
         Returns:
             The piece of work that was claimed, if there was one.
@@ -2982,15 +3170,13 @@ class WorkMethods:
         """
         return await self._transport.call("approve_ai_task", {"ai_task_id": ai_task_id})
 
-    async def renew_ai_task(
-        self, *, ai_task_id: str, claims: int, lease_seconds: int | Unset | None = UNSET
-    ) -> AiTaskResponse:
+    async def renew_ai_task(self, *, ai_task_id: str, claims: int, lease_seconds: int | None = None) -> AiTaskResponse:
         """Hold work for longer.
 
         Args:
             ai_task_id: The ai task's id.
             claims: What `claims` was when it was taken.
-            lease_seconds: The lease seconds, 1 to 86,400. Leave it out to keep the value; None removes it.
+            lease_seconds: The lease seconds, 1 to 86,400.
 
         Returns:
             A piece of work.
@@ -3047,19 +3233,19 @@ class CategoryMethods:
         self,
         *,
         id: str,
-        color: str | Unset | None = UNSET,
-        description: str | Unset | None = UNSET,
-        icon: str | Unset | None = UNSET,
-        name: str | Unset | None = UNSET,
+        color: str | None = None,
+        description: str | None = None,
+        icon: str | None = None,
+        name: str | None = None,
     ) -> CategoryResponse:
         """Change a category.
 
         Args:
             id: Its id, or its name.
-            color: #RRGGBB. Leave it out to keep the value; None removes it.
-            description: The description, at most 100,000 characters. Leave it out to keep the value; None removes it.
-            icon: The icon, at most 100 characters. Leave it out to keep the value; None removes it.
-            name: The name, at most 50 characters. Leave it out to keep the value; None removes it.
+            color: #RRGGBB.
+            description: The description, at most 100,000 characters.
+            icon: The icon, at most 100 characters.
+            name: The name, at most 50 characters.
 
         Returns:
             A category.
@@ -3085,8 +3271,10 @@ class DeskMethods:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+        self.chat = ChatMethods(transport)
         self.tools = ToolMethods(transport)
         self.schedules = ScheduleMethods(transport)
+        self.keys = KeyMethods(transport)
         self.person = PersonMethods(transport)
         self.tasks = TaskMethods(transport)
         self.memories = MemoryMethods(transport)
