@@ -320,15 +320,8 @@ async def test_a_program_that_was_started_for_a_person_is_theirs_while_their_key
     own = copy(desk.app)
     own.settings = settings
     starter = await identify_stdio_client(own)
-    server = build_server(
-        offer_tools(
-            desk.app,
-            tools_by_path(with_login_tools(desk.app, desk.app.operations()))[path],
-            path,
-            starter.request_context,
-        ),
-        path,
-    )
+    tools = tools_by_path(with_login_tools(desk.app, desk.app.operations()))[path]
+    server = build_server(offer_tools(desk.app, tools, path, starter.request_context), path)
     async with Client(server) as client:
         ask = Asking(client)
         assert (await ask("get_auth_status")).data["user_id"] == "ivy"

@@ -400,6 +400,10 @@ async def test_a_person_says_where_they_live_counts_takes_and_erases_everything(
 # Access to the routes of the memory capability, and messages about missing scopes
 
 
+# Where the routes of other capabilities begin.
+ELSEWHERE = ("/agents/", "/v1/", "/user/api-keys")
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """A route as the description has it: the scope that it needs, and a matching address."""
@@ -415,11 +419,11 @@ async def routes(asgi: ASGIApp, token: str) -> list[Route]:
 
 
 def _routes(document: dict[str, Any]) -> Iterator[Route]:
-    """The routes of the memory capability: those that need one of its scopes, and the one for a person's settings."""
+    """The routes of the memory capability."""
     for path, methods in document["paths"].items():
         for method, told in methods.items():
             needed = tuple(scope for scheme in told["security"] for scopes in scheme.values() for scope in scopes)
-            if needed or path == "/user/settings":
+            if not path.startswith(ELSEWHERE):
                 yield Route(method.upper(), re.sub(r"\{\w+\}", NOWHERE, path), needed)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
 from cyclopts import App as Command
+from cyclopts import Parameter
 
 from frontdesk import __version__
 from frontdesk.errors import ConfigurationError, FrontdeskError, IdentityError, Invalid
@@ -116,17 +117,17 @@ def up(*, host: str | None = None, port: Port = None) -> None:
 
 
 @command.command
-def mcp(*, door: Literal["tools", "schedule", "memory"] | None = None) -> None:
+def mcp(*, endpoint: Annotated[Literal["tools", "schedule", "memory"] | None, Parameter(name="--door")] = None) -> None:
     """Serve MCP on standard input and output, for a client that starts Frontdesk itself.
 
     Parameters
     ----------
-    door
+    endpoint
         Serve the tools of one capability alone; memory is for the person whose key ZMEMORY_API_KEY is.
     """
     from frontdesk.interfaces.mcp.stdio import run_stdio_server  # noqa: PLC0415
 
-    run_stdio_server(door or "")
+    run_stdio_server(endpoint or "")
 
 
 @command.command(help="Serve the Agent Client Protocol: your agent, with its memory, in every code editor.")
