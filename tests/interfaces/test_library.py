@@ -300,7 +300,7 @@ def test_a_request_before_the_lifespan_says_what_to_do(tmp_path: Path) -> None:
     desk = frontdesk.create_app(settings_with(FRONTDESK_DATA=tmp_path / "data"))
     app = FastAPI()
     app.mount(PREFIX, desk)
-    with pytest.raises(ConfigurationError, match=re.escape("FastAPI(lifespan=desk.lifespan)")):
+    with pytest.raises(ConfigurationError, match=re.escape("FastAPI(lifespan=mounted.lifespan)")):
         TestClient(app).get(f"{PREFIX}/api/health")
     with pytest.raises(ConfigurationError, match="not open yet"):
         _ = desk.desk

@@ -18,8 +18,8 @@ from frontdesk.interfaces.logs import pass_logs_on
 from frontdesk.settings import Settings, is_loopback
 
 NOT_OPEN = (
-    "Frontdesk is not open yet. Pass its lifespan to the app that it is mounted in: FastAPI(lifespan=desk.lifespan); "
-    "where the app has a lifespan of its own, enter `async with desk.lifespan(app):` in it"
+    "Frontdesk is not open yet. Pass its lifespan to the app that it is mounted in: FastAPI(lifespan=mounted.lifespan); "
+    "where the app has a lifespan of its own, enter `async with mounted.lifespan(app):` in it"
 )
 WELL_KNOWN = "/.well-known"
 # Pages of the login show addresses of FRONTDESK_PUBLIC_URL, which has the prefix already.
@@ -40,7 +40,8 @@ Headers = Iterable[tuple[bytes, bytes]]
 def create_app(settings: Settings | None = None) -> "EmbeddedApp":
     """Frontdesk as an ASGI application: MCP, the HTTP API and the pages.
 
-    Mount it in an app, and pass its lifespan on: `app = FastAPI(lifespan=desk.lifespan); app.mount("/desk", desk)`.
+    Mount it in an app, and pass its lifespan on:
+    `app = FastAPI(lifespan=mounted.lifespan); app.mount("/desk", mounted)`.
     Every request needs a credential, since nobody here knows where the app listens; `FRONTDESK_REQUIRE_AUTH=false`
     lets programs on this machine call without one.
 
