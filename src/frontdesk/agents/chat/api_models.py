@@ -108,7 +108,8 @@ class ChatAgent(ChatApiModel):
     id: Annotated[str, Field(examples=[EXAMPLE_AGENT])]
     name: Annotated[str, Field(examples=["Ada"])]
     description: str
-    model: str | None
+    # Some answers leave out what is null.
+    model: str | None = None
 
     @classmethod
     def of(cls, agent: Agent) -> "ChatAgent":

@@ -56,7 +56,15 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from frontdesk.identity.mcp_sessions import McpSessionTokens
-from frontdesk.interfaces.http.context import SESSION_HEADER, Receive, RequestContext, Scope, Send, request_context
+from frontdesk.interfaces.http.context import (
+    SESSION_HEADER,
+    URL_PREFIX_KEY,
+    Receive,
+    RequestContext,
+    Scope,
+    Send,
+    request_context,
+)
 from frontdesk.interfaces.mcp.context import CallContext
 from frontdesk.interfaces.mcp.tools import ToolHandler
 
@@ -595,6 +603,8 @@ class SseEndpoint:
             await Response(status_code=405, headers={"allow": "GET"})(scope, receive, send)
             return
         _set_owner(scope)
+        # The stream begins with the address for messages.
+        scope = {**scope, "root_path": scope.get(URL_PREFIX_KEY, "")}
         async with self.transport.connect_sse(scope, receive, send) as (incoming, outgoing):
             await self.server.run(incoming, outgoing, self.server.create_initialization_options())
 
