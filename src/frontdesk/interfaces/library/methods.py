@@ -6,8 +6,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from frontdesk.agents.chat.requests import ApprovalDecision
-from frontdesk.agents.chat.responses import (
+from frontdesk.agents.chat.api_models import (
+    ApprovalDecision,
     CancelSessionResponse,
     NewSessionResponse,
     RestoreSessionResponse,
@@ -50,6 +50,15 @@ from frontdesk.memory.rest.responses import (
     TaskTreeResponse,
 )
 from frontdesk.operations import SuccessResponse
+from frontdesk.schedules.api_models import (
+    PreviewResponse,
+    RunListResponse,
+    RunResponse,
+    RunStartedResponse,
+    ScheduleListResponse,
+    ScheduleResponse,
+    SchedulerStatusResponse,
+)
 from frontdesk.schedules.promptyoself_models import (
     AgentListOutput,
     ConnectionTestOutput,
@@ -58,15 +67,6 @@ from frontdesk.schedules.promptyoself_models import (
     ExecutionOutput,
     ScheduleOutput,
     UploadedToolOutput,
-)
-from frontdesk.schedules.responses import (
-    PreviewResponse,
-    RunListResponse,
-    RunResponse,
-    RunStartedResponse,
-    ScheduleListResponse,
-    ScheduleResponse,
-    SchedulerStatusResponse,
 )
 from frontdesk.tools.responses import (
     AccessRuleListResponse,
