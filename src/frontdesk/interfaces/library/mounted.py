@@ -18,14 +18,8 @@ from frontdesk.interfaces.logs import pass_logs_on
 from frontdesk.settings import Settings, is_loopback
 
 NOT_OPEN = (
-<<<<<<< HEAD
-    "Frontdesk is not open yet. Pass its lifespan to the app that it is mounted in: "
-    "FastAPI(lifespan=mounted.lifespan); where the app has a lifespan of its own, enter "
-    "`async with mounted.lifespan(app):` in it"
-=======
     "Frontdesk is not open yet. Pass its lifespan to the app that mounts it: FastAPI(lifespan=mounted.lifespan). "
     "If the app has a lifespan of its own, enter `async with mounted.lifespan(app):` in it"
->>>>>>> h5
 )
 WELL_KNOWN = "/.well-known"
 # Pages of the login show addresses of FRONTDESK_PUBLIC_URL, which has the prefix already.
