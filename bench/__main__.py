@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import anyio
 
 from bench import answers as answers_of
-from bench import page, report
+from bench import page, report, starting
 from bench.calls import FULL, QUICK, measure
 from bench.claims import Verdict, proxy_verdicts, turn_verdicts, verdicts
 from bench.editors import measure as editing
@@ -134,6 +134,13 @@ def pages(folder: Path, *, quick: bool) -> PartResult:
     return PartResult(pages_claims.pages_verdicts(measured), pages_claims.table(measured))
 
 
+def starts(folder: Path, *, quick: bool) -> PartResult:
+    rounds = starting.QUICK_ROUNDS if quick else starting.FULL_ROUNDS
+    print(f"{rounds} rounds of some commands and of what they import", flush=True)
+    measured = starting.measure_starts(folder, rounds)
+    return PartResult(starting.starts_verdicts(measured), starting.table(measured))
+
+
 PARTS: Mapping[str, Callable[..., PartResult]] = {
     "calls": calls,
     "turns": turns,
@@ -146,6 +153,7 @@ PARTS: Mapping[str, Callable[..., PartResult]] = {
     "editors": editors,
     "platform": platform,
     "pages": pages,
+    "starts": starts,
 }
 
 

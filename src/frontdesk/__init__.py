@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from frontdesk.app import App, open_app, running
     from frontdesk.errors import FrontdeskError
     from frontdesk.identity.model import Caller
+    from frontdesk.interfaces.library.client import Client
+    from frontdesk.interfaces.library.desk import Desk, open  # noqa: A004 - read as frontdesk.open
+    from frontdesk.interfaces.library.mounted import create_app
     from frontdesk.settings import Settings
 
 __version__ = "0.1.0"
@@ -16,10 +19,14 @@ __all__ = [
     "AgentHost",
     "App",
     "Caller",
+    "Client",
+    "Desk",
     "FrontdeskError",
     "NewAgent",
     "Prompt",
     "Settings",
+    "create_app",
+    "open",
     "open_app",
     "running",
 ]
@@ -30,10 +37,14 @@ _MODULE_OF = {
     "AgentHost": "agents.host",
     "App": "app",
     "Caller": "identity.model",
+    "Client": "interfaces.library.client",
+    "Desk": "interfaces.library.desk",
     "FrontdeskError": "errors",
     "NewAgent": "agents.host",
     "Prompt": "agents.host",
     "Settings": "settings",
+    "create_app": "interfaces.library.mounted",
+    "open": "interfaces.library.desk",
     "open_app": "app",
     "running": "app",
 }

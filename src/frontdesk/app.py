@@ -157,9 +157,7 @@ class App:
         from frontdesk.agents.turns.service import TurnService
         from frontdesk.agents.turns.store import TurnStore
 
-        turns = TurnService(TurnStore(self.database), self._tasks)
-        self._tasks.start_soon(turns.run)
-        return turns
+        return TurnService(TurnStore(self.database), self._tasks)
 
     @cached_property
     def _hosting(self) -> "Hosting":

@@ -23,6 +23,7 @@ from frontdesk.db.schema import metadata
 from tests.requirements import shows
 from tests.support.desk import ROOT, Desk, clean_environment, frontdesk_here
 from tests.support.models import open_models
+from tests.support.serving import address_of, listen
 from tests.support.warm import warm_command
 
 # The commands in the documentation, pasted into a shell
@@ -30,8 +31,8 @@ from tests.support.warm import warm_command
 
 PAGES = ["README.md", *(f"docs/guide/{page.name}" for page in sorted(ROOT.joinpath("docs/guide").glob("*.md")))]
 SECONDS = 120
-# In a list a block has the indentation of the list's text.
-BLOCK = re.compile(r"^( *)```(sh|python)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+# In a list a block has the indentation of the list's text. A block with a file's name is the content of that file.
+BLOCK = re.compile(r"^( *)```(sh|python)(?: (\S+))?\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -49,6 +50,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
     folder = tmp_path_factory.mktemp("programs")
     if shutil.which("curl") is None:
         _program(folder / "curl", f'exec "{sys.executable}" "{ROOT}/tests/support/curl.py" "$@"')
+    _program(folder / "python", f'exec "{sys.executable}" "$@"')
     with warm_command(folder):
         yield folder
 
@@ -58,9 +60,15 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_a_page_works(page: str, empty: Desk, programs: Path, tmp_path: Path) -> None:
     text = ROOT.joinpath(page).read_text()
-    for _, language, block in BLOCK.findall(text):
+    with listen() as listener:
+        own_port = address_of(listener).rpartition(":")[2]
+    for _, language, file, block in BLOCK.findall(text):
         port = empty.url.rpartition(":")[2]
-        script = dedent(block).replace("3020", port).replace("./dev run", "frontdesk")
+        script = dedent(block).replace("3020", port).replace(":8000", f":{own_port}").replace("=8000", f"={own_port}")
+        script = script.replace("./dev run", "frontdesk")
+        if file:
+            tmp_path.joinpath(file).write_text(script)
+            continue
         done = run(language, script, empty, programs, tmp_path)
         assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
         assert '"error"' not in done.stdout, done.stdout

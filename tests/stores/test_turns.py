@@ -40,7 +40,7 @@ from frontdesk.llm.events import (
     Usage,
 )
 from frontdesk.llm.tools import Tool, ToolOutcome
-from frontdesk.memory.operations.table import MEMORY_OPERATIONS
+from frontdesk.operation_table import MEMORY_OPERATIONS
 from frontdesk.settings import Settings
 from tests.hosts.lab import CALLER, of_kind, said, script, take
 from tests.support.waiting import age, set_clock_ahead, until

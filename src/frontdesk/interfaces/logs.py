@@ -110,3 +110,19 @@ def _message_template(record: logging.LogRecord) -> str:
     """The format string of a record. Without arguments it may be formatted already and is left out."""
     written = bool(record.args) or record.name.startswith("uvicorn")
     return str(record.msg)[:200] if written else "-"
+
+
+def pass_logs_on() -> None:
+    """For programs that use the library: hand our events to the loggers of `logging`, unless they use structlog too."""
+    if structlog.is_configured():
+        return
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            replace_exception,
+            structlog.processors.KeyValueRenderer(key_order=["event"]),
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )

@@ -7,31 +7,29 @@ from frontdesk.identity.rights import SCHEDULES_READ, SCHEDULES_WRITE, runs_inst
 from frontdesk.operations import AgentTool, Answer, Call, Effect, IdentifyBy, NoArguments, Operation, RestRoute
 from frontdesk.schedules import promptyoself_tools as promptyoself
 from frontdesk.schedules.access import owner_filter_for_turn
-from frontdesk.schedules.api_requests import (
+from frontdesk.schedules.api_models import (
     CancelScheduleArguments,
     ChangeScheduleRequest,
     NewScheduleRequest,
+    PreviewResponse,
     PreviewRuleRequest,
     PreviewScheduleRequest,
     RunId,
     RunListQuery,
-    ScheduleListQuery,
-    ScheduleNumber,
-    SchedulePromptArguments,
-    ScheduleRunsQuery,
-)
-from frontdesk.schedules.model import Schedule
-from frontdesk.schedules.requests import RuleDescription, parse_schedule_id
-from frontdesk.schedules.responses import (
-    PreviewResponse,
     RunListResponse,
     RunResponse,
     RunStartedResponse,
+    ScheduleListQuery,
     ScheduleListResponse,
+    ScheduleNumber,
+    SchedulePromptArguments,
     ScheduleResponse,
     SchedulerStatusResponse,
+    ScheduleRunsQuery,
     explain_missing_rule,
 )
+from frontdesk.schedules.model import Schedule
+from frontdesk.schedules.requests import RuleDescription, parse_schedule_id
 from frontdesk.schedules.service import ScheduleService
 
 PATH = "/v1/schedules"

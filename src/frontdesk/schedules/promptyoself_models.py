@@ -19,6 +19,16 @@ from frontdesk.coercion import (
     to_text,
 )
 from frontdesk.operations import Answer, OperationRequest
+from frontdesk.schedules.api_models import (
+    PreviewResponse,
+    RuleResponse,
+    RunResponse,
+    ScheduleResponse,
+    ScheduleResponseModel,
+    SchedulerStatusResponse,
+    next_run_time,
+    optional_iso_time,
+)
 from frontdesk.schedules.model import Misfire, Overlap, RunStatus, Schedule
 from frontdesk.schedules.requests import (
     CLEARABLE_FIELDS,
@@ -33,16 +43,6 @@ from frontdesk.schedules.requests import (
     SavedSchedule,
     ScheduleChange,
     SchedulePage,
-)
-from frontdesk.schedules.responses import (
-    PreviewResponse,
-    RuleResponse,
-    RunResponse,
-    ScheduleResponse,
-    ScheduleResponseModel,
-    SchedulerStatusResponse,
-    next_run_time,
-    optional_iso_time,
 )
 
 TIME_HELP = (

@@ -10,6 +10,7 @@ from frontdesk.identity.inbound import agent_id_in_metadata
 from frontdesk.identity.model import AgentIdSource
 from frontdesk.identity.rights import SCHEDULES_READ, SCHEDULES_WRITE
 from frontdesk.operations import Answer, Call, Effect, ErrorFormat, McpPath, McpTool, NoArguments, Operation
+from frontdesk.schedules.api_models import SchedulerStatusResponse
 from frontdesk.schedules.model import RunStatus
 from frontdesk.schedules.promptyoself_models import (
     DEFAULT_RUNS,
@@ -54,7 +55,6 @@ from frontdesk.schedules.requests import (
     ScopedDefaultAgent,
     parse_schedule_id,
 )
-from frontdesk.schedules.responses import SchedulerStatusResponse
 from frontdesk.schedules.service import ScheduleService
 
 R = TypeVar("R")

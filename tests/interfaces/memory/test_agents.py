@@ -17,8 +17,8 @@ from frontdesk.identity.model import Caller
 from frontdesk.identity.rights import TASKS_WRITE
 from frontdesk.llm.events import ToolReturn, ToolStatus
 from frontdesk.memory.model import PersonScope, TaskStatus
-from frontdesk.memory.operations.table import MEMORY_OPERATIONS
 from frontdesk.memory.tasks_rules import TaskFilter
+from frontdesk.operation_table import MEMORY_OPERATIONS
 from frontdesk.schedules.model import ScheduleState
 from frontdesk.schedules.requests import ListSchedules
 from frontdesk.settings import Settings

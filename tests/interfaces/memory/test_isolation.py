@@ -15,7 +15,7 @@ from frontdesk.identity.rights import IDENTITY_READ
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.interfaces.mcp.tools import tool_name
 from frontdesk.memory.model import PersonScope, TaskRelation
-from frontdesk.memory.operations.table import MEMORY_OPERATIONS
+from frontdesk.operation_table import MEMORY_OPERATIONS
 from frontdesk.settings import Settings
 from tests.requirements import shows
 from tests.support.issuer import Issuer, open_issuer
@@ -280,7 +280,7 @@ async def test_a_key_without_the_scope_is_told_which_it_lacks_and_nothing_else(i
     before, wrong = await _kept(installation), list[str]()
     shown = await installation.key(frozenset({IDENTITY_READ}))
     async for route, answer in _ask_all(installation, shown):
-        right = 403 if route.needs else 401 if "api-keys" in route.path else 200
+        right = 401 if "api-keys" in route.path else 403 if route.needs else 200
         named = set(answer.json().get("required_scopes", ())) <= set(route.needs) if right == 403 else True
         if answer.status_code != right or MARK in answer.text or not named:
             wrong.append(f"{route.method} {route.path} is answered {answer.status_code}: {answer.text[:200]}")

@@ -24,6 +24,7 @@ from frontdesk.schedules.access import (
     require_write,
 )
 from frontdesk.schedules.agents import scope_of
+from frontdesk.schedules.api_models import RunResponse
 from frontdesk.schedules.create import CurrentRun, ScheduleLimits, build_schedule, change_schedule, check_may_schedule
 from frontdesk.schedules.model import (
     SECOND,
@@ -43,7 +44,6 @@ from frontdesk.schedules.model import (
 )
 from frontdesk.schedules.promptyoself import PlannedImport, PromptYoSelfRow, plan_import, read_promptyoself
 from frontdesk.schedules.requests import NewSchedule, ScheduleChange, parse_schedule_id
-from frontdesk.schedules.responses import RunResponse
 from tests.requirements import shows
 from tests.support.scheduling import ADA, ANN, BOB, OPERATOR, OWNERS, reminder, schedule, visitors, write
 

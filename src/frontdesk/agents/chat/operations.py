@@ -4,20 +4,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-from frontdesk.agents.chat.requests import (
+from frontdesk.agents.chat.api_models import (
     ApprovalsRequest,
+    CancelSessionResponse,
     NewMessageRequest,
     NewSessionRequest,
-    RestoreSessionRequest,
-    SessionFilter,
-    SessionRequest,
-)
-from frontdesk.agents.chat.responses import (
-    CancelSessionResponse,
     NewSessionResponse,
+    RestoreSessionRequest,
     RestoreSessionResponse,
     SentResponse,
+    SessionFilter,
     SessionListResponse,
+    SessionRequest,
     SessionResponse,
 )
 from frontdesk.agents.chat.service import ChatService

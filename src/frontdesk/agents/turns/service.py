@@ -98,7 +98,7 @@ class TurnLock:
 
 
 class TurnService:
-    """Takes turns in tasks of this process. `run` renews their leases, and needs a task of its own."""
+    """Takes turns in tasks of this process. From the first turn on, another task renews their leases."""
 
     def __init__(self, store: TurnStore, tasks: TaskGroup) -> None:
         self.owner = LeaseOwner()
@@ -107,6 +107,7 @@ class TurnService:
         self._running: dict[str, RunningTurn] = {}
         self._locks: dict[str, TurnLock] = {}
         self._stop = StopReason.CANCELLED
+        self._renewing = False
 
     async def take(self, new: NewTurn, work: TurnWork[T]) -> AsyncGenerator[Event]:
         """Take a turn and yield its events, from `Started` to `Done`; closing this early cancels the turn."""
@@ -115,6 +116,9 @@ class TurnService:
             send, receive = anyio.create_memory_object_stream[Event](EVENT_BUFFER)
             underway = self._running[new.id] = RunningTurn(new)
             self._tasks.start_soon(self._perform, underway, work, begun, send)
+            if not self._renewing:
+                self._renewing = True
+                self._tasks.start_soon(self._renew_leases)
             try:
                 async with receive:
                     async for event in receive:
@@ -228,7 +232,7 @@ class TurnService:
         """Mark a turn that a dead process left in the lock as interrupted."""
         await self._store.recover(self.owner, lock, set(self._running))
 
-    async def run(self) -> None:
+    async def _renew_leases(self) -> None:
         """Renew the leases of our turns, and cancel those that were cancelled through another process."""
         await LEASE_RENEWAL.run_every(RENEW_SECONDS, self._keep_alive)
 

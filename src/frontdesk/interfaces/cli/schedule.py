@@ -26,6 +26,13 @@ from frontdesk.interfaces.cli.output import (
     printable_text,
 )
 from frontdesk.journal.service import CallRecord
+from frontdesk.schedules.api_models import (
+    PreviewResponse,
+    RunResponse,
+    ScheduleResponse,
+    ScheduleResponseModel,
+    explain_missing_rule,
+)
 from frontdesk.schedules.model import Misfire, Overlap, RunStatus
 from frontdesk.schedules.requests import (
     ImportResult,
@@ -38,13 +45,6 @@ from frontdesk.schedules.requests import (
     SavedSchedule,
     ScheduleChange,
     parse_schedule_id,
-)
-from frontdesk.schedules.responses import (
-    PreviewResponse,
-    RunResponse,
-    ScheduleResponse,
-    ScheduleResponseModel,
-    explain_missing_rule,
 )
 from frontdesk.schedules.webhook_store import WEBHOOK_DEAD
 

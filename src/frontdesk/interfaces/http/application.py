@@ -15,7 +15,7 @@ from frontdesk.identity import rights
 from frontdesk.interfaces.http.context import ASGIApp, Receive, Scope, Send
 from frontdesk.interfaces.http.middleware import AuthMiddleware, MemoryPaths, PageAccess
 from frontdesk.interfaces.mcp.handed_tools import build_handed_tools_server
-from frontdesk.interfaces.mcp.http import McpEndpoint
+from frontdesk.interfaces.mcp.http import McpEndpoint, sse_routes
 from frontdesk.interfaces.mcp.login_tools import with_login_tools
 from frontdesk.interfaces.mcp.server import (
     bearer_challenge,
@@ -28,7 +28,6 @@ from frontdesk.interfaces.mcp.server import (
     tools_by_path,
     url_path,
 )
-from frontdesk.interfaces.mcp.sse import sse_routes
 from frontdesk.interfaces.oauth import OPEN_PATHS, oauth_routes
 from frontdesk.interfaces.rest.api import (
     API_PREFIX,

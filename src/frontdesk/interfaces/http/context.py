@@ -15,6 +15,8 @@ from frontdesk.identity.model import Credential
 Scope = MutableMapping[str, Any]
 
 CONTEXT_KEY = "frontdesk.visit"
+# The prefix that an app which mounts us has before our paths, in the scope of a request.
+URL_PREFIX_KEY = "frontdesk.prefix"
 SESSION_HEADER = "mcp-session-id"
 REQUEST_ID_PATTERN = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 FORWARDED_HEADERS = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})

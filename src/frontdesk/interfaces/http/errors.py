@@ -40,6 +40,15 @@ def retry_after_header(error: FrontdeskError) -> Mapping[str, str]:
     return {} if seconds is None else {"retry-after": str(math.ceil(seconds))}
 
 
+# Names the class of an error in `frontdesk.errors`, for our own client: a status or a tool's result does not tell it.
+ERROR_NAME_HEADER = "x-frontdesk-error"
+
+
+def error_name_header(error: FrontdeskError) -> Mapping[str, str]:
+    name = next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == FrontdeskError.__module__)
+    return {ERROR_NAME_HEADER: name}
+
+
 @dataclass(frozen=True, slots=True)
 class HttpErrorRule:
     """The response for one kind of error. With a `headline`, the message becomes a detail."""

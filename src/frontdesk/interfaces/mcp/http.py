@@ -14,9 +14,12 @@ from typing import Any, NoReturn, cast
 
 import anyio
 import structlog
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.connection import Connection
 from mcp.server.lowlevel import Server
 from mcp.server.runner import serve_one
+from mcp.server.sse import SseServerTransport
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.inbound import (
@@ -50,9 +53,18 @@ from opentelemetry.trace import SpanKind, StatusCode
 from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Mount, Route
 
 from frontdesk.identity.mcp_sessions import McpSessionTokens
-from frontdesk.interfaces.http.context import SESSION_HEADER, Receive, RequestContext, Scope, Send, request_context
+from frontdesk.interfaces.http.context import (
+    SESSION_HEADER,
+    URL_PREFIX_KEY,
+    Receive,
+    RequestContext,
+    Scope,
+    Send,
+    request_context,
+)
 from frontdesk.interfaces.mcp.context import CallContext
 from frontdesk.interfaces.mcp.tools import ToolHandler
 
@@ -566,3 +578,39 @@ def _progress_token(params: dict[str, Any] | None) -> int | str | None:
     meta = cast("object", (params or {}).get("_meta"))
     token = cast("dict[str, object]", meta).get("progressToken") if isinstance(meta, dict) else None
     return token if isinstance(token, int | str) and not isinstance(token, bool) else None
+
+
+def sse_routes(server: Server[Any]) -> list[Route | Mount]:
+    """The routes. A stream belongs to the credential that opened it; each message still carries its own identity."""
+    transport = SseServerTransport("/messages/")
+
+    async def message(scope: Scope, receive: Receive, send: Send) -> None:
+        _set_owner(scope)
+        await transport.handle_post_message(scope, receive, send)
+
+    return [Route("/sse", SseEndpoint(server, transport)), Mount("/messages", message)]
+
+
+@dataclass(frozen=True, slots=True)
+class SseEndpoint:
+    """The ASGI application behind GET /sse; it is an instance, since Starlette would pass a request to a function."""
+
+    server: Server[Any]
+    transport: SseServerTransport
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "GET":
+            await Response(status_code=405, headers={"allow": "GET"})(scope, receive, send)
+            return
+        _set_owner(scope)
+        # The stream begins with the address for messages.
+        scope = {**scope, "root_path": scope.get(URL_PREFIX_KEY, "")}
+        async with self.transport.connect_sse(scope, receive, send) as (incoming, outgoing):
+            await self.server.run(incoming, outgoing, self.server.create_initialization_options())
+
+
+def _set_owner(scope: Scope) -> None:
+    credential = request_context(scope).credential
+    if credential is not None:
+        owner = f"{credential.id}/{credential.agent_id}/{credential.user_id}"
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[]))

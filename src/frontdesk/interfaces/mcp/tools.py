@@ -18,6 +18,7 @@ from frontdesk.errors import FrontdeskError, IdentityError, InvalidArguments
 from frontdesk.identity.model import Caller, Signals
 from frontdesk.interfaces.calls import run_call
 from frontdesk.interfaces.http.context import RequestContext
+from frontdesk.interfaces.http.errors import error_name_header
 from frontdesk.interfaces.mcp.context import CallContext, SdkContext, gather_signals
 from frontdesk.interfaces.mcp.errors import build_error, error_rule
 from frontdesk.llm.tools import describe_validation_errors, inline_definitions
@@ -193,6 +194,7 @@ def wrap_tool_call(
             failed = not answer.ok
             return wire_result(answer, context.version)
         except FrontdeskError as error:
+            request.set_answer_status(None, error_name_header(error).items())
             rule = error_rule(error, tool.error_format)
             if rule.code is None:
                 # The contracts require the whole message. Errors with confidential details have a code instead.

@@ -12,10 +12,9 @@ from pydantic import Field
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.responses import Response
 
+from frontdesk.agents.chat.api_models import EXAMPLE_MESSAGE, EXAMPLE_SESSION, ChatApiModel
 from frontdesk.agents.chat.feed import NumberedEvent, StreamPosition
 from frontdesk.agents.chat.model import ReplyEnded, ReplyEvent, ToolResult
-from frontdesk.agents.chat.requests import EXAMPLE_SESSION, ChatApiModel
-from frontdesk.agents.chat.responses import EXAMPLE_MESSAGE
 from frontdesk.agents.chat.service import ChatService
 from frontdesk.identity.rights import AGENTS_READ
 from frontdesk.llm.events import (

@@ -8,7 +8,7 @@ from pydantic_core import to_jsonable_python
 from starlette.responses import JSONResponse
 
 from frontdesk.errors import FrontdeskError, Invalid, InvalidArguments, MissingScope, PendingApproval
-from frontdesk.interfaces.http.errors import HTTP_ERROR_RULES, retry_after_header
+from frontdesk.interfaces.http.errors import HTTP_ERROR_RULES, error_name_header, retry_after_header
 from frontdesk.memory.time_tracking import TimerRunning
 
 NOT_AN_OBJECT = "must be a JSON object, sent as application/json"
@@ -20,7 +20,7 @@ def error_response(error: FrontdeskError) -> JSONResponse:
     body: dict[str, Any] = (
         {"error": how.headline, "details": error.public_message} if how.headline else {"error": error.public_message}
     )
-    headers = dict(retry_after_header(error))
+    headers = {**retry_after_header(error), **error_name_header(error)}
     match error:
         case MissingScope(scope=scope):
             body |= {"required_scopes": [scope], "success": False}
@@ -52,14 +52,14 @@ class BodyRefused(Invalid):
 def invalid_response(error: InvalidArguments) -> JSONResponse:
     """The response to a request that does not match its schema; it repeats nothing of the request."""
     if not error.problems:
-        return problem_response(400, str(error))
+        return problem_response(400, str(error), error_name_header(error))
     found: dict[str, list[str]] = {}
     for one in error.problems:
         place = ".".join(map(str, one.place))
         text = f"{place}: {one.message.removeprefix('Value error, ')}" if place else NOT_AN_OBJECT
         found.setdefault(one.part, []).append(text)
     details = [{"field": field, "errors": errors} for field, errors in found.items()]
-    return JSONResponse({"error": str(error), "details": details}, 400)
+    return JSONResponse({"error": str(error), "details": details}, 400, error_name_header(error))
 
 
 class Problem(BaseModel):

@@ -15,12 +15,13 @@ from frontdesk.memory.operations.base import (
     format_page,
     join_lines,
     memory_agent_tool,
+    memory_route,
     memory_tool,
     person_zone,
 )
 from frontdesk.memory.operations.timeline_requests import (
     ActivityContent,
-    ActivityId,
+    ActivityIdRequest,
     ActivityQuery,
     CreateActivity,
     NewActivityContent,
@@ -36,7 +37,6 @@ from frontdesk.memory.rest.responses import (
     ActivityResponse,
     DoneResponse,
 )
-from frontdesk.memory.rest.routes import memory_route
 from frontdesk.memory.service import RecordServices
 from frontdesk.operations import Answer, Effect, Operation, Requires
 
@@ -203,7 +203,7 @@ ACTIVITY_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="delete_activity",
         summary="Delete an activity, with the time spent on it",
-        request=ActivityId,
+        request=ActivityIdRequest,
         run=for_person(rest.delete_activity),
         scopes=(ACTIVITIES_WRITE,),
         requires=Requires.PERSON,

@@ -5,17 +5,18 @@ It also formats times, counts and lists for answers in text.
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, Unpack, cast
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from frontdesk.identity.model import Caller
 from frontdesk.memory.model import PersonScope
+from frontdesk.memory.rest.responses import example_response
 from frontdesk.memory.service import RecordServices
 from frontdesk.memory.times import find_zone
 from frontdesk.memory.validation import RecordPage
-from frontdesk.operations import AgentTool, Call, McpPath, McpTool, OperationRequest, Run
+from frontdesk.operations import AgentTool, Call, McpPath, McpTool, OperationRequest, ResponseDocs, RestRoute, Run
 from frontdesk.text import one_line, parse_json_object
 
 MAX_TEXT = 100_000
@@ -253,3 +254,40 @@ def format_counts(title: str, counts: Mapping[str, int]) -> str:
     """`By status: pending 3, completed 1`; zeros are left out."""
     said = ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in counts.items() if number)
     return f"{title}: {said}" if said else ""
+
+
+class RouteFields(TypedDict, total=False):
+    """The fields of a route that are as in `RestRoute`."""
+
+    name: str
+    query: type[BaseModel]
+    body: type[BaseModel]
+    body_required: bool
+    body_example: Mapping[str, Any]
+    status: int
+
+
+def memory_route(
+    method: str,
+    path: str,
+    *,
+    response: Any,  # noqa: ANN401 - any type of an answer
+    run: PersonRun | None = None,
+    example: object = None,
+    responses: ResponseDocs | None = None,
+    **fields: Unpack[RouteFields],
+) -> RestRoute:
+    """A route for the records of the person who calls. `run` takes their scope in the place of the call.
+
+    `example` is an example of the answer.
+    """
+    docs: ResponseDocs = {} if example is None else example_response(example, fields.get("status", 200))
+    return RestRoute(
+        method=method,
+        path=path,
+        response=response,
+        run=None if run is None else for_person(run),
+        responses={**docs, **(responses or {})},
+        detailed_errors=True,
+        **fields,
+    )

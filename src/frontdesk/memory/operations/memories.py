@@ -15,18 +15,19 @@ from frontdesk.memory.operations.base import (
     format_page,
     join_lines,
     memory_agent_tool,
+    memory_route,
     memory_tool,
     person_zone,
 )
 from frontdesk.memory.operations.timeline_requests import (
     AddMemory,
     AnchorContent,
-    ItemId,
+    ItemIdRequest,
     MemoryContent,
-    MemoryId,
+    MemoryIdRequest,
     MemoryQuery,
     MemorySearchQuery,
-    RemoveAnchor,
+    RemoveAnchorRequest,
     SearchMemories,
     UpdateMemory,
 )
@@ -43,7 +44,6 @@ from frontdesk.memory.rest.responses import (
     DoneResponse,
     example_response,
 )
-from frontdesk.memory.rest.routes import memory_route
 from frontdesk.memory.service import RecordServices
 from frontdesk.operations import Answer, Effect, Operation, Requires
 
@@ -301,7 +301,7 @@ MEMORIES_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="list_anchors",
         summary="What a memory is anchored to",
-        request=MemoryId,
+        request=MemoryIdRequest,
         run=for_person(rest.list_anchors),
         scopes=(MEMORIES_READ,),
         requires=Requires.PERSON,
@@ -330,7 +330,7 @@ MEMORIES_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="remove_anchor",
         summary="Take a memory's anchors to an item away, or the one of a relation",
-        request=RemoveAnchor,
+        request=RemoveAnchorRequest,
         run=for_person(rest.remove_anchor),
         scopes=(MEMORIES_WRITE,),
         requires=Requires.PERSON,
@@ -340,7 +340,7 @@ MEMORIES_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="item_anchors",
         summary="The memories that are anchored to an item, and how",
-        request=ItemId,
+        request=ItemIdRequest,
         run=for_person(rest.item_anchors),
         scopes=(MEMORIES_READ,),
         requires=Requires.PERSON,

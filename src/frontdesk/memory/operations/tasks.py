@@ -15,6 +15,7 @@ from frontdesk.memory.operations.base import (
     format_page,
     join_lines,
     memory_agent_tool,
+    memory_route,
     memory_tool,
     person_zone,
 )
@@ -65,7 +66,6 @@ from frontdesk.memory.rest.responses import (
     UpdatedTasksResponse,
     example_response,
 )
-from frontdesk.memory.rest.routes import memory_route
 from frontdesk.memory.service import RecordServices
 from frontdesk.memory.tasks_rules import TaskFilter, TaskStats, UpdatedTaskList
 from frontdesk.operations import Answer, Effect, Operation, Requires

@@ -13,6 +13,7 @@ from frontdesk.memory.operations.base import (
     for_person,
     join_lines,
     memory_agent_tool,
+    memory_route,
     memory_tool,
     person_zone,
 )
@@ -44,7 +45,6 @@ from frontdesk.memory.rest.responses import (
     EntryResponse,
     OptionalEntryResponse,
 )
-from frontdesk.memory.rest.routes import memory_route
 from frontdesk.memory.service import RecordServices
 from frontdesk.memory.time_tracking import DaySpending
 from frontdesk.operations import Answer, Effect, Operation, Requires

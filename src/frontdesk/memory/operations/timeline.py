@@ -15,12 +15,13 @@ from frontdesk.memory.operations.base import (
     format_page,
     join_lines,
     memory_agent_tool,
+    memory_route,
     memory_tool,
     person_zone,
 )
 from frontdesk.memory.operations.timeline_requests import (
     CategoryContent,
-    CategoryId,
+    CategoryIdRequest,
     CategoryRequest,
     CreateCategory,
     CreateTimelineItem,
@@ -28,7 +29,7 @@ from frontdesk.memory.operations.timeline_requests import (
     GetTimelineItems,
     InsightQuery,
     ItemContent,
-    ItemId,
+    ItemIdRequest,
     ItemQuery,
     SearchAcrossTimeline,
     TimelineSearchQuery,
@@ -53,7 +54,6 @@ from frontdesk.memory.rest.responses import (
     ItemListResponse,
     ItemResponse,
 )
-from frontdesk.memory.rest.routes import memory_route
 from frontdesk.memory.service import RecordServices
 from frontdesk.operations import Answer, Effect, Operation, Requires
 
@@ -255,7 +255,7 @@ TIMELINE_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="show_item",
         summary="A timeline item",
-        request=ItemId,
+        request=ItemIdRequest,
         run=for_person(rest.show_item),
         scopes=(TIMELINE_READ,),
         requires=Requires.PERSON,
@@ -282,7 +282,7 @@ TIMELINE_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="delete_item",
         summary="Delete a timeline item, and what stands behind it",
-        request=ItemId,
+        request=ItemIdRequest,
         run=for_person(rest.delete_item),
         scopes=(TIMELINE_WRITE,),
         requires=Requires.PERSON,
@@ -406,7 +406,7 @@ CATEGORY_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="delete_category",
         summary="Delete a category; what was under it stays, under none",
-        request=CategoryId,
+        request=CategoryIdRequest,
         run=for_person(rest.delete_category),
         scopes=(CATEGORIES_WRITE,),
         requires=Requires.PERSON,

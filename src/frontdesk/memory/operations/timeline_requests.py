@@ -390,32 +390,32 @@ class InsightQuery(GetTimelineInsights, extra="ignore"):
     """The length of time to look at."""
 
 
-class MemoryId(MemoryRequest):
+class MemoryIdRequest(MemoryRequest):
     """A memory, by its id."""
 
     memory_id: str
 
 
-class RemoveAnchor(MemoryId):
+class RemoveAnchorRequest(MemoryIdRequest):
     """The anchors of a memory to an item, or the one of a relation."""
 
     item_id: str
     relation: AnchorRelation | None = None
 
 
-class ActivityId(MemoryRequest):
+class ActivityIdRequest(MemoryRequest):
     """An activity, by its id."""
 
     activity_id: str
 
 
-class ItemId(MemoryRequest):
+class ItemIdRequest(MemoryRequest):
     """A timeline item, by its id."""
 
     item_id: str
 
 
-class CategoryId(MemoryRequest):
+class CategoryIdRequest(MemoryRequest):
     """A category, by its id or its name."""
 
     category_id: str

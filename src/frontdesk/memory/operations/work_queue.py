@@ -14,6 +14,7 @@ from frontdesk.memory.operations.base import (
     format_page,
     join_lines,
     memory_agent_tool,
+    memory_route,
     memory_tool,
     person_zone,
 )
@@ -49,7 +50,6 @@ from frontdesk.memory.rest.responses import (
     DeletedResponse,
     OptionalAiTaskResponse,
 )
-from frontdesk.memory.rest.routes import memory_route
 from frontdesk.memory.service import RecordServices
 from frontdesk.memory.work_queue_rules import AiTaskFilter, AiTaskStats
 from frontdesk.operations import Answer, Effect, Operation, Requires

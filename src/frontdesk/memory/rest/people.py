@@ -18,9 +18,8 @@ from frontdesk.identity.rights import (
 from frontdesk.memory.activities_rules import ActivityStats
 from frontdesk.memory.memories_rules import MemoryStats
 from frontdesk.memory.model import PersonScope, TimeEntry
-from frontdesk.memory.operations.base import EmptyRequest, MemoryRequest, ZoneName, ZoneQuery, for_person
+from frontdesk.memory.operations.base import EmptyRequest, MemoryRequest, ZoneName, ZoneQuery, for_person, memory_route
 from frontdesk.memory.rest.responses import EXAMPLE_TIME, DoneResponse, MemoryApiModel
-from frontdesk.memory.rest.routes import memory_route
 from frontdesk.memory.service import RecordServices
 from frontdesk.memory.tasks_rules import TaskStats
 from frontdesk.memory.times import find_zone, today_in

@@ -23,23 +23,23 @@ from frontdesk.memory.model import (
 from frontdesk.memory.operations.base import ZoneQuery
 from frontdesk.memory.operations.timeline_requests import (
     ActivityContent,
-    ActivityId,
+    ActivityIdRequest,
     ActivityQuery,
     AnchorContent,
     CategoryContent,
-    CategoryId,
+    CategoryIdRequest,
     CreateTimelineItem,
     InsightQuery,
     ItemContent,
-    ItemId,
+    ItemIdRequest,
     ItemQuery,
     ItemSearchQuery,
     MemoryContent,
-    MemoryId,
+    MemoryIdRequest,
     MemoryQuery,
     MemorySearchQuery,
     NewActivityContent,
-    RemoveAnchor,
+    RemoveAnchorRequest,
     TimelineSearchQuery,
 )
 from frontdesk.memory.rest.responses import (
@@ -99,7 +99,7 @@ async def delete_memory(services: RecordServices, scope: PersonScope, request: P
     return DoneResponse(message="Memory deleted")
 
 
-async def list_anchors(services: RecordServices, scope: PersonScope, request: MemoryId) -> AnchorListResponse:
+async def list_anchors(services: RecordServices, scope: PersonScope, request: MemoryIdRequest) -> AnchorListResponse:
     return AnchorListResponse(anchors=await services.memories.anchors(scope, request.memory_id))
 
 
@@ -110,7 +110,7 @@ async def add_anchor(
     return AnchorResponse(anchor=await services.memories.anchor(scope, memory_id, fields, request.query.timezone))
 
 
-async def remove_anchor(services: RecordServices, scope: PersonScope, request: RemoveAnchor) -> DoneResponse:
+async def remove_anchor(services: RecordServices, scope: PersonScope, request: RemoveAnchorRequest) -> DoneResponse:
     await services.memories.unanchor(scope, request.memory_id, request.item_id, request.relation)
     return DoneResponse(message="Anchor deleted")
 
@@ -148,7 +148,7 @@ async def update_activity(
     )
 
 
-async def delete_activity(services: RecordServices, scope: PersonScope, request: ActivityId) -> DoneResponse:
+async def delete_activity(services: RecordServices, scope: PersonScope, request: ActivityIdRequest) -> DoneResponse:
     await services.activities.delete(scope, request.activity_id)
     return DoneResponse(message="Activity deleted")
 
@@ -164,7 +164,7 @@ async def update_category(
     return CategoryResponse(category=category)
 
 
-async def delete_category(services: RecordServices, scope: PersonScope, request: CategoryId) -> DoneResponse:
+async def delete_category(services: RecordServices, scope: PersonScope, request: CategoryIdRequest) -> DoneResponse:
     await services.categories.delete(scope, request.category_id)
     return DoneResponse(message="Category deleted")
 
@@ -201,7 +201,7 @@ async def timeline_insights(
     return await services.timeline.insights(scope, request.query.date_range, request.query.timezone)
 
 
-async def show_item(services: RecordServices, scope: PersonScope, request: ItemId) -> ItemResponse:
+async def show_item(services: RecordServices, scope: PersonScope, request: ItemIdRequest) -> ItemResponse:
     return ItemResponse(item=await services.timeline.get(scope, request.item_id))
 
 
@@ -212,12 +212,12 @@ async def update_item(
     return ItemResponse(item=await services.timeline.update(scope, item_id, changes, request.query.timezone))
 
 
-async def delete_item(services: RecordServices, scope: PersonScope, request: ItemId) -> DeletedResponse:
+async def delete_item(services: RecordServices, scope: PersonScope, request: ItemIdRequest) -> DeletedResponse:
     item = await services.timeline.delete(scope, request.item_id)
     return DeletedResponse(message="Timeline item deleted", id=item.id)
 
 
-async def item_anchors(services: RecordServices, scope: PersonScope, request: ItemId) -> AnchoredListResponse:
+async def item_anchors(services: RecordServices, scope: PersonScope, request: ItemIdRequest) -> AnchoredListResponse:
     return AnchoredListResponse(anchors=await services.memories.anchored_to(scope, request.item_id))
 
 

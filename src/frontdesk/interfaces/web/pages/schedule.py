@@ -23,11 +23,11 @@ from frontdesk.interfaces.web.pages.schedule_view import (
     zoned_time,
     zoned_time_or_none,
 )
+from frontdesk.schedules.api_models import explain_missing_rule
 from frontdesk.schedules.descriptions import describe_rule
 from frontdesk.schedules.model import RunRecord, RunStatus, Schedule, ScheduleState, to_us
 from frontdesk.schedules.queries import MAX_DEAD
 from frontdesk.schedules.requests import ListRuns, NewSchedule, RuleRequest, parse_choice
-from frontdesk.schedules.responses import explain_missing_rule
 
 ROWS_PER_PAGE = 20
 SHOWN_UNFINISHED = 10

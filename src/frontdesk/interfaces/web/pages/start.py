@@ -18,9 +18,9 @@ from frontdesk.interfaces.demo_server import DEMO_SERVER, DEMO_SERVER_MODULE, de
 from frontdesk.interfaces.web.model import ActionRoute, PageContent, PageRedirect, PageRequest, PageRoute, StreamRoute
 from frontdesk.llm.access import OFFLINE, ModelAccess
 from frontdesk.llm.tools import describe_validation_errors
+from frontdesk.schedules.api_models import explain_missing_rule
 from frontdesk.schedules.model import RunRecord, RunStatus, Schedule, ScheduleState, from_us
 from frontdesk.schedules.requests import ListRuns, ListSchedules, NewSchedule, RuleDescription
-from frontdesk.schedules.responses import explain_missing_rule
 from frontdesk.settings import Settings
 from frontdesk.tools.crawler import CrawlStep
 from frontdesk.tools.requests import AddServerRequest
