@@ -19,7 +19,7 @@ from frontdesk.interfaces.cli.output import (
     JsonFlag,
     Repeated,
     Text,
-    UserOption,
+
     dump_json,
     format_table,
     number_up_to,
@@ -29,7 +29,7 @@ from frontdesk.interfaces.cli.output import (
 )
 from frontdesk.interfaces.cli.person import (
     DEFAULT_USER,
-    PersonContext,
+    PersonContext, UserOption,
     change_for_person,
     run_for_person,
     validate_input,

@@ -19,7 +19,7 @@ from frontdesk.interfaces.cli.output import (
     Flag,
     JsonFlag,
     Limit,
-    UserOption,
+
     dump_json,
     format_table,
     format_time,
@@ -28,7 +28,7 @@ from frontdesk.interfaces.cli.output import (
 )
 from frontdesk.interfaces.cli.person import (
     DEFAULT_USER,
-    PersonContext,
+    PersonContext, UserOption,
     change_for_person,
     require_user_id,
     run_for_person,
