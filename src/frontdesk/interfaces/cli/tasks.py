@@ -94,54 +94,38 @@ CLEARABLE = ("description", "due", "category", "tag", "parent", "after", "assign
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOptions:
-    """The options of a task.
+    """The options of a task."""
 
-    Parameters
-    ----------
-    description
-        A description.
-    due
-        When it is due: a day (2026-11-20), meaning its end, or a time (2026-11-20T09:00).
-    zone
-        The time zone of the due date, as an IANA name. Without it, the person's own.
-    status
-        The status. A new task is pending.
-    priority
-        The priority. A new task has medium.
-    category
-        A category's name or id; frontdesk memory categories lists them.
-    tag
-        A tag; repeated for several.
-    parent
-        The parent task.
-    after
-        A task that must be completed first; repeated for several.
-    assignee
-        A person, or an agent's name or id. An agent is prompted when the task is due.
-    estimate
-        How many minutes it will take.
-    notes
-        Notes on it.
-    completion
-        When a task with subtasks is completed: manual, or with-subtasks, when the last of them is.
-    progress_by
-        How its progress is computed: manual, average of its subtasks, or weighted by their estimates.
-    """
-
-    description: OptionalText = None
-    due: str | None = None
-    zone: str | None = None
-    status: TaskStatus | None = None
-    priority: Priority | None = None
-    category: str | None = None
-    tag: Repeated = ()
-    parent: str | None = None
-    after: Repeated = ()
-    assignee: str | None = None
-    estimate: int | None = None
-    notes: OptionalText = None
-    completion: CompletionBehavior | None = None
-    progress_by: ProgressCalculation | None = None
+    description: Annotated[OptionalText, Parameter(help="A description.")] = None
+    due: Annotated[
+        str | None, Parameter(help="When it is due: a day (2026-11-20), meaning its end, or a time (2026-11-20T09:00).")
+    ] = None
+    zone: Annotated[
+        str | None, Parameter(help="The time zone of the due date, as an IANA name. Without it, the person's own.")
+    ] = None
+    status: Annotated[TaskStatus | None, Parameter(help="The status. A new task is pending.")] = None
+    priority: Annotated[Priority | None, Parameter(help="The priority. A new task has medium.")] = None
+    category: Annotated[
+        str | None, Parameter(help="A category's name or id; frontdesk memory categories lists them.")
+    ] = None
+    tag: Annotated[Repeated, Parameter(help="A tag; repeated for several.")] = ()
+    parent: Annotated[str | None, Parameter(help="The parent task.")] = None
+    after: Annotated[Repeated, Parameter(help="A task that must be completed first; repeated for several.")] = ()
+    assignee: Annotated[
+        str | None, Parameter(help="A person, or an agent's name or id. An agent is prompted when the task is due.")
+    ] = None
+    estimate: Annotated[int | None, Parameter(help="How many minutes it will take.")] = None
+    notes: Annotated[OptionalText, Parameter(help="Notes on it.")] = None
+    completion: Annotated[
+        CompletionBehavior | None,
+        Parameter(help="When a task with subtasks is completed: manual, or with-subtasks, when the last of them is."),
+    ] = None
+    progress_by: Annotated[
+        ProgressCalculation | None,
+        Parameter(
+            help="How its progress is computed: manual, average of its subtasks, or weighted by their estimates."
+        ),
+    ] = None
 
     async def to_fields(self, person: PersonContext, **others: Any) -> dict[str, Any]:  # noqa: ANN401 - what the model checks
         """The given options as fields of a task, with full ids."""
@@ -262,42 +246,20 @@ def _format_line(task: Task, zone: ZoneInfo) -> str:
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSelection:
-    """The filter of a list of tasks.
+    """The filter of a list of tasks."""
 
-    Parameters
-    ----------
-    status
-        Only those with this status.
-    priority
-        Only those with this priority.
-    category
-        Only those in this category, by name or id.
-    assignee
-        Only those of this person or agent.
-    search
-        Only those that contain all these words.
-    tag
-        Only those with this tag. Repeated for several, all of which must match.
-    due_after
-        Only those due on this day, at this time, or later.
-    due_before
-        Only those due on this day, at this time, or earlier.
-    overdue
-        Only open tasks that are overdue.
-    zone
-        The time zone of days. Without it, the person's own.
-    """
-
-    status: TaskStatus | None = None
-    priority: Priority | None = None
-    category: str | None = None
-    assignee: str | None = None
-    search: OptionalText = None
-    tag: Repeated = ()
-    due_after: str | None = None
-    due_before: str | None = None
-    overdue: Flag = False
-    zone: str | None = None
+    status: Annotated[TaskStatus | None, Parameter(help="Only those with this status.")] = None
+    priority: Annotated[Priority | None, Parameter(help="Only those with this priority.")] = None
+    category: Annotated[str | None, Parameter(help="Only those in this category, by name or id.")] = None
+    assignee: Annotated[str | None, Parameter(help="Only those of this person or agent.")] = None
+    search: Annotated[OptionalText, Parameter(help="Only those that contain all these words.")] = None
+    tag: Annotated[
+        Repeated, Parameter(help="Only those with this tag. Repeated for several, all of which must match.")
+    ] = ()
+    due_after: Annotated[str | None, Parameter(help="Only those due on this day, at this time, or later.")] = None
+    due_before: Annotated[str | None, Parameter(help="Only those due on this day, at this time, or earlier.")] = None
+    overdue: Annotated[Flag, Parameter(help="Only open tasks that are overdue.")] = False
+    zone: Annotated[str | None, Parameter(help="The time zone of days. Without it, the person's own.")] = None
 
 
 ALL_TASKS = TaskSelection()
@@ -309,22 +271,14 @@ NO_TASKS = "No tasks. Make one: frontdesk tasks add TITLE"
 def list_tasks(
     *,
     which: TaskSelection = ALL_TASKS,
-    sort: TaskSort = "created_at",
-    ascending: Flag = False,
+    sort: Annotated[TaskSort, Parameter(help="The field to sort by.")] = "created_at",
+    ascending: Annotated[Flag, Parameter(help="Sort in ascending order.")] = False,
     limit: PageLimit = 100,
     offset: Offset = 0,
     user: TasksOwner = DEFAULT_USER,
     as_json: AsJsonLines = False,
 ) -> None:
-    """List tasks, newest first.
-
-    Parameters
-    ----------
-    sort
-        The field to sort by.
-    ascending
-        Sort in ascending order.
-    """
+    """List tasks, newest first."""
     given = {name: value for name, value in asdict(which).items() if name not in ("tag", "zone")}
     order = "asc" if ascending else "desc"
     wanted = TaskFilter(
@@ -354,20 +308,12 @@ def tree(
     task_id: RecordId,
     /,
     *,
-    depth: Annotated[int, number_up_to(10)] = 5,
-    open_only: Flag = False,
+    depth: Annotated[int, number_up_to(10), Parameter(help="The maximum number of levels.")] = 5,
+    open_only: Annotated[Flag, Parameter(help="Leave out completed tasks.")] = False,
     user: TaskOwner = DEFAULT_USER,
     as_json: AsJsonLines = False,
 ) -> None:
-    """Show a task with its subtasks.
-
-    Parameters
-    ----------
-    depth
-        The maximum number of levels.
-    open_only
-        Leave out completed tasks.
-    """
+    """Show a task with its subtasks."""
 
     async def look(person: PersonContext, found: str) -> Sequence[Task]:
         return await person.memory.tasks.tree(person.scope, found, depth, include_completed=not open_only)
@@ -407,20 +353,12 @@ def start(
     task_id: RecordId,
     /,
     *,
-    note: Text | None = None,
-    switch: Flag = False,
+    note: Annotated[Text | None, Parameter(help="A note on the work.")] = None,
+    switch: Annotated[Flag, Parameter(help="Stop another running timer first.")] = False,
     user: TimeOwner = DEFAULT_USER,
     as_json: AsJson = False,
 ) -> None:
-    """Start a task's timer. A person has one timer at a time.
-
-    Parameters
-    ----------
-    note
-        A note on the work.
-    switch
-        Stop another running timer first.
-    """
+    """Start a task's timer. A person has one timer at a time."""
 
     async def begin(person: PersonContext, found: str) -> StartedTimer:
         timers = person.memory.time_tracking
@@ -473,17 +411,14 @@ def running(
 
 
 def day(
-    date: str | None = None, /, *, zone: str | None = None, user: TimeOwner = DEFAULT_USER, as_json: AsJson = False
+    date: Annotated[str | None, Parameter(help="The day, as YYYY-MM-DD; today when left out.")] = None,
+    /,
+    *,
+    zone: Annotated[str | None, Parameter(help="The time zone of the day. Without it, the person's own.")] = None,
+    user: TimeOwner = DEFAULT_USER,
+    as_json: AsJson = False,
 ) -> None:
-    """Show the tracked time of a day.
-
-    Parameters
-    ----------
-    date
-        The day, as YYYY-MM-DD; today when left out.
-    zone
-        The time zone of the day. Without it, the person's own.
-    """
+    """Show the tracked time of a day."""
 
     async def look(person: PersonContext) -> DaySpending:
         where = await person.zone(zone)
@@ -503,39 +438,24 @@ NO_WORK = "No work for agents. Give some: frontdesk tasks assign TASK_ID AGENT O
 
 
 def assign(
-    task_id: str,
-    agent: str,
-    objective: Text,
+    task_id: Annotated[str, Parameter(help="The task's id, or at least the first 8 characters.")],
+    agent: Annotated[str, Parameter(help="The agent's id or name. An unknown agent is stored as given.")],
+    objective: Annotated[Text, Parameter(help="The objective of the work.")],
     /,
     *,
-    kind: Annotated[AiTaskType, Parameter(name="--type")],
-    mode: AiMode | None = None,
-    priority: Priority | None = None,
-    due: str | None = None,
+    kind: Annotated[AiTaskType, Parameter(name="--type", help="The kind of work.")],
+    mode: Annotated[
+        AiMode | None,
+        Parameter(help="What the agent may do: plan-only (the default), dry-run, or execute, which needs approval."),
+    ] = None,
+    priority: Annotated[Priority | None, Parameter(help="The priority. Without it, medium.")] = None,
+    due: Annotated[str | None, Parameter(help="When it is due: a day, which means its end, or a time.")] = None,
     user: TaskOwner = DEFAULT_USER,
     as_json: AsJson = False,
 ) -> None:
     """Assign work on a task to an agent, and print the id of that work.
 
-    frontdesk tasks assign 0192f3a1-7b2c Clerk 'Compare three hotels' --type research
-
-    Parameters
-    ----------
-    task_id
-        The task's id, or at least the first 8 characters.
-    agent
-        The agent's id or name. An unknown agent is stored as given.
-    objective
-        The objective of the work.
-    kind
-        The kind of work.
-    mode
-        What the agent may do: plan-only (the default), dry-run, or execute, which needs approval.
-    priority
-        The priority. Without it, medium.
-    due
-        When it is due: a day, which means its end, or a time.
-    """
+    frontdesk tasks assign 0192f3a1-7b2c Clerk 'Compare three hotels' --type research"""
     given = {"objective": objective, "task_type": kind, "mode": mode, "priority": priority, "due_at": due}
 
     async def make(person: PersonContext) -> AiTask:
@@ -551,22 +471,14 @@ def assign(
 
 def list_work(
     *,
-    agent: str | None = None,
-    status: AiStatus | None = None,
+    agent: Annotated[str | None, Parameter(help="Only the work of this agent, by its name or id.")] = None,
+    status: Annotated[AiStatus | None, Parameter(help="Only work with this status.")] = None,
     limit: PageLimit = 100,
     offset: Offset = 0,
     user: TasksOwner = DEFAULT_USER,
     as_json: AsJsonLines = False,
 ) -> None:
-    """List the work of agents, last assigned first.
-
-    Parameters
-    ----------
-    agent
-        Only the work of this agent, by its name or id.
-    status
-        Only work with this status.
-    """
+    """List the work of agents, last assigned first."""
     wanted = AiTaskFilter(agent_name=agent, status=status, limit=limit, offset=offset)
     page, zone = read_for_person(user, lambda person: person.memory.work_queue.list(person.scope, wanted))
 
