@@ -11,7 +11,15 @@ from frontdesk.app import App, base_url
 from frontdesk.errors import ConfigurationError
 from frontdesk.interfaces.app_runner import local_caller, run_change, run_with_app
 from frontdesk.interfaces.cli.agents import find_agent
-from frontdesk.interfaces.cli.output import EMPTY_CELL, Flag, JsonFlag, dump_json, format_table, printable_line
+from frontdesk.interfaces.cli.output import (
+    EMPTY_CELL,
+    AgentArgument,
+    AsJsonLines,
+    Flag,
+    dump_json,
+    print_list,
+    printable_line,
+)
 from frontdesk.interfaces.cli.person import require_user_id
 from frontdesk.journal.service import CallRecord
 
@@ -22,6 +30,7 @@ if TYPE_CHECKING:
 
 command = Command(name="letta")
 MOST_AGENTS = 10_000
+NO_ASSIGNMENTS = "Nothing is known yet. An agent is a person's from their first turn on, unless you mark it."
 
 
 @command.command(usage="Usage: frontdesk letta connect [OPTIONS] [AGENT …]")
@@ -91,14 +100,8 @@ def template(agent: str, /, *, as_it_is: Flag = False) -> None:
 
 
 @command.command
-def share(agent: str, /) -> None:
-    """Share one agent among several people. What it learns about one person, it knows with the others.
-
-    Parameters
-    ----------
-    agent
-        Its id or name.
-    """
+def share(agent: AgentArgument, /) -> None:
+    """Share one agent among several people. What it learns about one person, it knows with the others."""
 
     async def use(host: "LettaHost", agent_id: str) -> None:
         await host.assignments.share(agent_id)
@@ -136,39 +139,24 @@ def unmark(agent: str, /, *, user: str | None = None) -> None:
 
 
 @command.command(name="agents")
-def list_agents(*, as_json: JsonFlag = False) -> None:
-    """List whom the agents of the Letta server serve: one person, several, or nobody as a template.
-
-    Parameters
-    ----------
-    as_json
-        Print one JSON object a line.
-    """
+def list_agents(*, as_json: AsJsonLines = False) -> None:
+    """List whom the agents of the Letta server serve: one person, several, or nobody as a template."""
 
     async def read(app: App) -> tuple[Sequence["AgentAssignment"], Mapping[str, str]]:
         known = await _require_letta_host(app).assignments.store.listed()
         return known, await app.host.names([one.agent_id for one in known if one.agent_id])
 
     known, names = run_with_app(read)
-    if as_json:
-        for one in known:
-            print(dump_json({**asdict(one), "name": names.get(one.agent_id or "")}))
-        return
-    if not known:
-        print("Nothing is known yet. An agent is a person's from their first turn on, unless you mark it.")
-        return
+
+    def row(one: "AgentAssignment") -> tuple[str, ...]:
+        name = names.get(one.agent_id or "", EMPTY_CELL)
+        return one.agent_id or "", name, one.description, one.template_id or EMPTY_CELL, one.remark
+
+    def to_json(one: "AgentAssignment") -> str:
+        return dump_json({**asdict(one), "name": names.get(one.agent_id or "")})
+
     head = ("id", "name", "serves", "made from", "remark")
-    rows = [
-        (
-            one.agent_id or "",
-            names.get(one.agent_id or "", EMPTY_CELL),
-            one.description,
-            one.template_id or EMPTY_CELL,
-            one.remark,
-        )
-        for one in known
-    ]
-    print(format_table(head, rows))
+    print_list(known, head, row, empty=NO_ASSIGNMENTS, as_json=as_json, to_json=to_json)
 
 
 def _mark_agent(action: str, agent: str, use: Callable[["LettaHost", str], Awaitable[None]]) -> str:
