@@ -228,7 +228,8 @@ def search(
 ) -> None:
     """Search memories by words and by meaning, best first.
 
-    frontdesk memory search 'which food should we avoid?'"""
+    frontdesk memory search 'which food should we avoid?'
+    """
 
     async def look(person: PersonContext) -> Sequence[ItemHit]:
         with suppress(Unavailable), anyio.move_on_after(READ_SECONDS):
@@ -346,14 +347,13 @@ def show(memory_id: RecordId, /, *, user: MemoryOwner = DEFAULT_USER, as_json: A
     print_record(memory, printable_text(format_memory(memory, zone)), as_json=as_json)
 
 
-def stats(*, zone: str | None = None, user: MemoriesOwner = DEFAULT_USER, as_json: AsJson = False) -> None:
-    """Show statistics of the memories.
-
-    Parameters
-    ----------
-    zone
-        The time zone of this week. Without it, the person's own.
-    """
+def stats(
+    *,
+    zone: Annotated[str | None, Parameter(help="The time zone of this week. Without it, the person's own.")] = None,
+    user: MemoriesOwner = DEFAULT_USER,
+    as_json: AsJson = False,
+) -> None:
+    """Show statistics of the memories."""
     found = run_for_person(user, lambda person: person.memory.memories.stats(person.scope, zone))
     print_figures(asdict(found), as_json=as_json)
 
@@ -434,14 +434,13 @@ def insights(
     print_record(found, "\n".join((head, *map(printable_line, found.sentences))), as_json=as_json)
 
 
-def zone(name: str | None = None, /, *, user: PersonOption = DEFAULT_USER) -> None:
-    """Show or set a person's time zone, which applies to days and times without an offset.
-
-    Parameters
-    ----------
-    name
-        An IANA name, e.g. Europe/Berlin.
-    """
+def zone(
+    name: Annotated[str | None, Parameter(help="An IANA name, e.g. Europe/Berlin.")] = None,
+    /,
+    *,
+    user: PersonOption = DEFAULT_USER,
+) -> None:
+    """Show or set a person's time zone, which applies to days and times without an offset."""
     if name is None:
         print(run_for_person(user, lambda person: person.memory.people.zone(person.scope)))
         return
@@ -468,14 +467,13 @@ def people(*, limit: Limit = 1000, offset: Offset = 0, as_json: AsJsonLines = Fa
 PRIVATE_MODE = 0o600
 
 
-def export_records(file: str = STANDARD_STREAM, /, *, user: PersonOption = DEFAULT_USER) -> None:
-    """Write all records of a person to a JSON file that `memory import` accepts.
-
-    Parameters
-    ----------
-    file
-        A new file; - for standard output.
-    """
+def export_records(
+    file: Annotated[str, Parameter(help="A new file; - for standard output.")] = STANDARD_STREAM,
+    /,
+    *,
+    user: PersonOption = DEFAULT_USER,
+) -> None:
+    """Write all records of a person to a JSON file that `memory import` accepts."""
     if file != STANDARD_STREAM and Path(file).exists():
         raise Invalid(f"{file} is there already; name another file")
 
@@ -492,14 +490,13 @@ def export_records(file: str = STANDARD_STREAM, /, *, user: PersonOption = DEFAU
     print(f"Written: {printable_line(file)}")
 
 
-def import_records(file: str, /, *, user: PersonOption = DEFAULT_USER) -> None:
-    """Import an export, for a person without records.
-
-    Parameters
-    ----------
-    file
-        What `memory export` wrote; - for standard input.
-    """
+def import_records(
+    file: Annotated[str, Parameter(help="What `memory export` wrote; - for standard input.")],
+    /,
+    *,
+    user: PersonOption = DEFAULT_USER,
+) -> None:
+    """Import an export, for a person without records."""
     document = _read_document(file)
 
     async def read(person: PersonContext, _record: CallRecord) -> Mapping[str, int]:
@@ -508,14 +505,12 @@ def import_records(file: str, /, *, user: PersonOption = DEFAULT_USER) -> None:
     print(f"Taken in: {_describe_counts(change_for_person(user, 'memory import', read))}")
 
 
-def erase(*, user: PersonOption = DEFAULT_USER, yes: Flag = False) -> None:
-    """Erase all records of a person. This cannot be undone.
-
-    Parameters
-    ----------
-    yes
-        Confirm: this cannot be undone.
-    """
+def erase(
+    *,
+    user: PersonOption = DEFAULT_USER,
+    yes: Annotated[Flag, Parameter(help="Confirm: this cannot be undone.")] = False,
+) -> None:
+    """Erase all records of a person. This cannot be undone."""
     person = require_user_id(user)
     if not yes:
         raise Invalid(

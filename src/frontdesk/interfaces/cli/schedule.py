@@ -395,26 +395,24 @@ def run(schedule_id: ScheduleNumber, /, *, wait: Flag = False, as_json: AsJson =
         sys.exit(1)
 
 
-def redrive(run_id: str, /, *, as_json: AsJson = False) -> None:
-    """Try a dead run again, from its first attempt.
-
-    Parameters
-    ----------
-    run_id
-        The run, as `frontdesk schedule history --standing dead` lists it.
-    """
+def redrive(
+    run_id: Annotated[str, Parameter(help="The run, as `frontdesk schedule history --standing dead` lists it.")],
+    /,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Try a dead run again, from its first attempt."""
     past = run_change(f"schedule redrive {run_id}", lambda app, _: app.schedules.redrive(local_caller(), run_id))
     _print_response(RunResponse.of(past), f"{past.id} is tried again", as_json=as_json)
 
 
-def import_schedules(file: Path | None = None, /, *, as_json: AsJson = False) -> None:
-    """Copy the schedules of a PromptYoSelf database; ones copied before are left alone.
-
-    Parameters
-    ----------
-    file
-        The database file; PROMPTYOSELF_DB when left out.
-    """
+def import_schedules(
+    file: Annotated[Path | None, Parameter(help="The database file; PROMPTYOSELF_DB when left out.")] = None,
+    /,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the schedules of a PromptYoSelf database; ones copied before are left alone."""
 
     async def read(app: App, _record: CallRecord) -> ImportResult:
         path = file or app.settings.promptyoself_db

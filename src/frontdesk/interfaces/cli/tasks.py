@@ -323,14 +323,13 @@ def tree(
     print("\n".join(map(record_json, tasks)) if as_json else format_table(TABLE_HEAD, rows))
 
 
-def stats(*, zone: str | None = None, user: TasksOwner = DEFAULT_USER, as_json: AsJson = False) -> None:
-    """Show statistics of the tasks.
-
-    Parameters
-    ----------
-    zone
-        The time zone of today. Without it, the person's own.
-    """
+def stats(
+    *,
+    zone: Annotated[str | None, Parameter(help="The time zone of today. Without it, the person's own.")] = None,
+    user: TasksOwner = DEFAULT_USER,
+    as_json: AsJson = False,
+) -> None:
+    """Show statistics of the tasks."""
     figures = run_for_person(user, lambda person: person.memory.tasks.stats(person.scope, zone=zone))
     print_figures(asdict(figures), as_json=as_json)
 
@@ -455,7 +454,8 @@ def assign(
 ) -> None:
     """Assign work on a task to an agent, and print the id of that work.
 
-    frontdesk tasks assign 0192f3a1-7b2c Clerk 'Compare three hotels' --type research"""
+    frontdesk tasks assign 0192f3a1-7b2c Clerk 'Compare three hotels' --type research
+    """
     given = {"objective": objective, "task_type": kind, "mode": mode, "priority": priority, "due_at": due}
 
     async def make(person: PersonContext) -> AiTask:

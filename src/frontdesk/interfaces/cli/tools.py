@@ -153,7 +153,8 @@ def call(
 ) -> None:
     """Call a tool now and print its answer; exit 1 if it fails.
 
-    frontdesk tools call files::read '{"path": "notes.md"}'"""
+    frontdesk tools call files::read '{"path": "notes.md"}'
+    """
     told = _parse_arguments(sys.stdin.read() if arguments == STANDARD_INPUT else arguments)
 
     async def run(app: App) -> CallResult:
