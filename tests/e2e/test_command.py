@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import sqlite3
 import stat
@@ -229,6 +230,41 @@ def test_every_command_is_where_the_help_says(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert words.split()[0] in done.stdout
         assert "[ARGS]" not in done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_completes_every_command(tmp_path: Path, shell: str) -> None:
+    done = frontdesk_here("completion", shell, data=tmp_path / "data")
+    assert done.returncode == 0, done.stderr
+    assert {name for name, _, _ in COMMANDS if not re.search(rf"\b{name}\b", done.stdout)} == set()
+    assert not tmp_path.joinpath("data").exists(), "nothing was opened"
+
+
+# Completes the last of the words after the script's path, as bash does when somebody presses Tab.
+PRESS_TAB = r"""
+source "$1"
+COMP_WORDS=("${@:2}") COMP_CWORD=$(($# - 2))
+[[ $(complete -p frontdesk) =~ -F\ ([^ ]+) ]]
+"${BASH_REMATCH[1]}" frontdesk "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("sched", {"schedule"}),
+        ("tasks a", {"add", "approve", "assign"}),
+        ("schedule add --ev", {"--every"}),
+    ],
+)
+def test_bash_offers_what_can_follow(tmp_path: Path, words: str, offered: set[str]) -> None:
+    script = tmp_path / "completion.bash"
+    script.write_text(frontdesk_here("completion", "bash", data=tmp_path / "data").stdout)
+    for options in (["-n", str(script)], ["-c", PRESS_TAB, "bash", str(script), "frontdesk", *words.split()]):
+        done = subprocess.run(["bash", "--norc", *options], capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert set(done.stdout.split()) == offered
 
 
 def test_what_somebody_named_a_key_cannot_drive_the_terminal(tmp_path: Path) -> None:

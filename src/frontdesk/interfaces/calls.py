@@ -1,4 +1,4 @@
-"""Wraps every call, whatever the protocol: identify the caller, run, and write the journal entry."""
+"""Wraps a call of an operation, whatever the interface: identify the caller, run, and write the journal entry."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar

@@ -248,10 +248,12 @@ async def test_a_pick_and_forgetting_are_taken(rest: httpx2.AsyncClient) -> None
     assert (await rest.post("/forget")).json() == {"success": True}
 
 
-async def test_the_routes_are_described(asgi: ASGIApp) -> None:
+async def test_the_routes_are_described_with_the_scopes_that_they_need(asgi: ASGIApp) -> None:
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(asgi), base_url="http://127.0.0.1:3020") as client:
         paths = (await client.get("/api/openapi.json")).json()["paths"]
     assert {"/v1/tools/search", "/v1/tools/attach", "/v1/tools/prune", "/v1/tools", "/v1/tools/refresh"} <= set(paths)
+    assert paths["/v1/tools/servers"]["get"]["security"] == [{"HTTPBearer": ["tools:read"]}]
+    assert paths["/v1/tools/servers"]["post"]["security"] == [{"HTTPBearer": ["tools:admin"]}]
 
 
 # Rights at the tools API

@@ -76,7 +76,7 @@ def _describe(models: RouteModels, schemas: Mapping[TypeKey, Mapping[str, Any]])
     told: Json = {
         "summary": operation.summary,
         "operationId": route.name or operation.name,
-        "security": [{SECURITY_SCHEME: list(operation.scopes)}],
+        "security": [{SECURITY_SCHEME: [*operation.scopes, *filter(None, [operation.admin_scope])]}],
     }
     of_query = _query_parameters(schemas[operation.name, "query"])
     parameters = [*_path_parameters(route.path), *of_query, *route.header_parameters]
