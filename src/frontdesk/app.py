@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from frontdesk.agents.letta.handed_store import HandedToolStore
     from frontdesk.agents.turns.service import TurnService
     from frontdesk.coding.service import CodingService
+    from frontdesk.embedding import Embedder
     from frontdesk.identity.authority import Authority
     from frontdesk.identity.service import Identity
     from frontdesk.identity.sign_in import SignInIssuers
@@ -139,12 +140,20 @@ class App:
         )
 
     @cached_property
+    def embedder(self) -> "Embedder | None":
+        from frontdesk.embedding import open_embedder
+
+        settings = self.settings
+        return open_embedder(settings.embeddings, settings.embeddings_model, settings.embeddings_key)
+
+    @cached_property
     def tool_runtime(self) -> "ToolRuntime":
         """The part of the tools that the built-in agents' host needs."""
-        from frontdesk.adapters import platform_source
+        from frontdesk.platform_servers import platform_source
         from frontdesk.tools.build import open_tool_runtime
 
-        return open_tool_runtime(self.settings, self.database, self.journal, partial(platform_source, self.settings))
+        platform = partial(platform_source, self.settings)
+        return open_tool_runtime(self.settings, self.database, self.journal, self.embedder, platform)
 
     @cached_property
     def tools(self) -> "ToolService":
@@ -254,19 +263,16 @@ class App:
         from frontdesk.adapters import AgentNames, TaskWakeups, person_data_outside_memory
         from frontdesk.memory.service import MemoryDependencies, StatusSources, open_memory
 
-        waking, names = TaskWakeups(self.schedules), AgentNames(self.host)
-        other_data = person_data_outside_memory(
-            self.database, self.journal, self.keys, self.turns, self.tools, self.workspace.mirror
-        )
+        waking, names = TaskWakeups(self), AgentNames(self.host)
         others = MemoryDependencies(
             waking.schedule,
             waking.cancel,
             names.id_of,
             names.name_of,
-            (*self._hosting.person_data, *other_data),
+            (*self._hosting.person_data, *person_data_outside_memory(self)),
             StatusSources(self.check_parts, self.journal),
         )
-        return open_memory(self.database, self.tool_runtime.embedder, others)
+        return open_memory(self.database, self.embedder, others)
 
     @property
     def memory(self) -> "RecordServices":
@@ -293,6 +299,8 @@ class App:
             await self.host.close()
         if "tool_runtime" in opened:
             await self.tool_runtime.close()
+        if opened.get("embedder") is not None:
+            await opened["embedder"].close()
         if "journal" in opened:
             await _flush_journal(self.journal)
 

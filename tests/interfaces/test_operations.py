@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from frontdesk.agents.embedded.operation_tools import OperationTools
 from frontdesk.app import App, open_app
@@ -214,3 +215,35 @@ async def test_one_declaration_is_a_tool_of_the_built_in_agents(app: App) -> Non
     assert tool.reads_only is True
     assert (await tool.run({"name": "Ann"})).text == "Hello Ann! (to cleo)"
     assert not (await tool.run({"times": 9})).ok
+
+
+async def test_a_client_that_leaves_in_the_middle_of_a_body_is_no_failure(
+    greeting: ASGIApp, keys: tuple[str, str]
+) -> None:
+    headers = [(name.encode(), value.encode()) for name, value in of_key(keys[0]).items()]
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/greetings/Ann",
+        "raw_path": b"/api/greetings/Ann",
+        "root_path": "",
+        "query_string": b"",
+        "scheme": "http",
+        "http_version": "1.1",
+        "headers": [*headers, (b"host", b"127.0.0.1:3020"), (b"content-type", b"application/json")],
+        "server": ("127.0.0.1", 3020),
+        "client": ("127.0.0.1", 1),
+    }
+    arriving = iter([{"type": "http.request", "body": b'{"ti', "more_body": True}, {"type": "http.disconnect"}])
+    answered: list[Any] = []
+
+    async def receive() -> Any:
+        return next(arriving)
+
+    async def send_on(message: Any) -> None:
+        answered.append(message)
+
+    with capture_logs() as logs:
+        await greeting(scope, receive, send_on)
+    assert answered[0]["status"] == 400
+    assert not [one for one in logs if one["event"] == "call_failed"]

@@ -9,7 +9,7 @@ from anyio.abc import TaskGroup
 
 from frontdesk.agents.host import AgentHost, HeldTool
 from frontdesk.db.engine import Database
-from frontdesk.embedding import Embedder, open_embedder
+from frontdesk.embedding import Embedder
 from frontdesk.identity import outbound
 from frontdesk.journal.service import Journal
 from frontdesk.mcp_client.pool import KnownServers, McpClientPool
@@ -64,12 +64,14 @@ class ToolRuntime:
         await self.usage.close()
         await self.clients.close()
         await self.exchange.close()
-        if self.embedder is not None:
-            await self.embedder.close()
 
 
 def open_tool_runtime(
-    settings: Settings, database: Database, journal: Journal, platform: OpenPlatformSource
+    settings: Settings,
+    database: Database,
+    journal: Journal,
+    embedder: Embedder | None,
+    platform: OpenPlatformSource,
 ) -> ToolRuntime:
     """Open the part that needs no agent host."""
     servers, exchange, offered = KnownServers(), TokenExchange(), HostTools()
@@ -78,7 +80,6 @@ def open_tool_runtime(
     # Computed once, not for every request.
     application = settings.application_name or outbound.project_name(Path.cwd())
     clients = McpClientPool(authorize=exchange.bearer, application=application)
-    embedder = open_embedder(settings.embeddings, settings.embeddings_model, settings.embeddings_key)
     named, manners = _server_sources(settings, platform(exchange)), _crawl_policy(settings)
     catalogue = Catalogue(database, servers, clients, embedder, named=named, offered=host_tools, manners=manners)
     learning = ToolLearning(database, embedder.name if embedder else None, enabled=settings.learn_from_use)

@@ -1,31 +1,34 @@
 """Implements `frontdesk agents`: create, show, equip and delete agents, on either host."""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
+from typing import Annotated, Any, TypeVar
 
 from cyclopts import App as Command
+from cyclopts import Parameter
 
 from frontdesk.agents.host import EVERYONE, Agent, AgentHost, HeldTool, MemoryBlock, NewAgent, PersonFilter
 from frontdesk.app import App, delete_agent
 from frontdesk.errors import Invalid, NotFound
-from frontdesk.interfaces.app_runner import local_caller, run_change, run_with_app
+from frontdesk.interfaces.app_runner import AppFunction, local_caller, run_change, run_with_app
 from frontdesk.interfaces.cli.output import (
     EMPTY_CELL,
+    AgentArgument,
+    AsJsonLines,
     Flag,
-    JsonFlag,
     Repeated,
     Text,
-    dump_json,
     format_table,
     format_time,
+    print_list,
     printable_line,
     printable_text,
 )
 from frontdesk.journal.service import CallRecord
 from frontdesk.llm.events import ApprovalRequest, Done, StopReason
 
+T = TypeVar("T")
 command = Command(name="agents")
 MOST_SHOWN = 1000
 CONVERSATIONS = 10
@@ -75,51 +78,31 @@ command.command(create, name="add", show=False)
 
 
 @command.command(name="list")
-def list_agents(*, as_json: JsonFlag = False) -> None:
-    """List the agents.
-
-    Parameters
-    ----------
-    as_json
-        Print one JSON object a line.
-    """
+def list_agents(*, as_json: AsJsonLines = False) -> None:
+    """List the agents."""
     agents = run_with_app(lambda app: app.host.list(MOST_SHOWN))
-    if as_json:
-        for agent in agents:
-            print(dump_json(asdict(agent)))
-        return
-    if not agents:
-        print("No agents yet. Make one: frontdesk agents create NAME")
-        return
-    rows = [
-        (agent.id, agent.name, agent.model or EMPTY_CELL, printable_line(agent.description, 60)) for agent in agents
-    ]
-    print(format_table(("id", "name", "model", "description"), rows))
+
+    def row(agent: Agent) -> tuple[str, ...]:
+        return agent.id, agent.name, agent.model or EMPTY_CELL, printable_line(agent.description, 60)
+
+    empty = "No agents yet. Make one: frontdesk agents create NAME"
+    print_list(agents, ("id", "name", "model", "description"), row, empty=empty, as_json=as_json)
 
 
 @command.command
-def show(agent: str, /) -> None:
-    """Show an agent: its model, memory blocks, tools and conversations.
-
-    Parameters
-    ----------
-    agent
-        Its id or name.
-    """
+def show(agent: AgentArgument, /) -> None:
+    """Show an agent: its model, memory blocks, tools and conversations."""
     print(run_with_app(lambda app: _describe_agent(app.host, agent)))
 
 
 @command.command
-def delete(agent: str, /, *, yes: Flag = False) -> None:
-    """Delete an agent with its memory, its conversations and its API keys.
-
-    Parameters
-    ----------
-    agent
-        Its id or name.
-    yes
-        Delete without asking for the name.
-    """
+def delete(
+    agent: AgentArgument,
+    /,
+    *,
+    yes: Annotated[Flag, Parameter(help="Delete without asking for the name.")] = False,
+) -> None:
+    """Delete an agent with its memory, its conversations and its API keys."""
     found = run_with_app(lambda app: find_agent(app.host, agent))
     if not yes:
         _confirm(found)
@@ -135,83 +118,56 @@ def delete(agent: str, /, *, yes: Flag = False) -> None:
 
 
 @command.command
-def attach(agent: str, server: str, tool: str, /, *, needs_approval: Flag = False) -> None:
-    """Attach a tool of an MCP server to an agent, and print the tool's name.
+def attach(
+    agent: AgentArgument,
+    server: Annotated[str, Parameter(help="The server's name, as `tools servers` lists it.")],
+    tool: Annotated[str, Parameter(help="The tool's name on that server.")],
+    /,
+    *,
+    needs_approval: Annotated[Flag, Parameter(help="Ask a person before each call.")] = False,
+) -> None:
+    """Attach a tool of an MCP server to an agent, and print the tool's name."""
 
-    Parameters
-    ----------
-    agent
-        Its id or name.
-    server
-        The server's name, as `tools servers` lists it.
-    tool
-        The tool's name on that server.
-    needs_approval
-        Ask a person before each call.
-    """
-
-    async def give(app: App, record: CallRecord) -> str:
-        found = await find_agent(app.host, agent)
-        record.caller = local_caller(agent=found.id)
+    async def give(app: App, found: Agent) -> str:
         await app.host.attach(found.id, HeldTool(tool, "", needs_approval, server, tool))
         held = await app.host.tools(found.id)
         return next((one.name for one in held if (one.server, one.remote_name) == (server, tool)), tool)
 
-    print(printable_line(run_change(f"agents attach {server}::{tool}", give, partial(run_with_app, tools=True))))
+    run = partial(run_with_app, tools=True)
+    print(printable_line(_change_agent(f"agents attach {server}::{tool}", agent, give, run=run)))
 
 
 @command.command
-def detach(agent: str, tool: str, /) -> None:
-    """Detach a tool from an agent.
-
-    Parameters
-    ----------
-    agent
-        Its id or name.
-    tool
-        The tool's name, as `agents show` lists it.
-    """
-
-    async def take(app: App, record: CallRecord) -> None:
-        found = await find_agent(app.host, agent)
-        record.caller = local_caller(agent=found.id)
-        await app.host.detach(found.id, tool)
-
-    run_change(f"agents detach {tool}", take)
+def detach(
+    agent: AgentArgument,
+    tool: Annotated[str, Parameter(help="The tool's name, as `agents show` lists it.")],
+    /,
+) -> None:
+    """Detach a tool from an agent."""
+    _change_agent(f"agents detach {tool}", agent, lambda app, found: app.host.detach(found.id, tool))
     print(f"{printable_line(tool)} is detached.")
 
 
 @command.command(usage="Usage: frontdesk agents block AGENT LABEL [TEXT] [OPTIONS]")
 def block(
-    agent: str,
-    label: str,
-    text: Text | None = None,
+    agent: AgentArgument,
+    label: Annotated[str, Parameter(help="The label of the block.")],
+    text: Annotated[Text | None, Parameter(help="The whole new text; - reads it from standard input.")] = None,
     /,
     *,
-    user: str | None = None,
-    start: Flag = False,
-    per_person: bool | None = None,
-    people_write: bool | None = None,
+    user: Annotated[
+        str | None, Parameter(help="The person whose text to use, where each person has their own. Without it, yours.")
+    ] = None,
+    start: Annotated[Flag, Parameter(help="Use the initial text of each person, where each has their own.")] = False,
+    per_person: Annotated[
+        bool | None,
+        Parameter(help="Whether each person has a text of their own. The current text is then the initial value."),
+    ] = None,
+    people_write: Annotated[
+        bool | None, Parameter(help="Whether turns for people who do not manage the agent may change a shared block.")
+    ] = None,
 ) -> None:
-    """Print a memory block, replace its text, or set whose it is.
-
-    Parameters
-    ----------
-    agent
-        Its id or name.
-    label
-        The label of the block.
-    text
-        The whole new text; - reads it from standard input.
-    user
-        The person whose text to use, where each person has their own. Without it, yours.
-    start
-        Use the initial text of each person, where each has their own.
-    per_person
-        Whether each person has a text of their own. The current text is then the initial value.
-    people_write
-        Whether turns for people who do not manage the agent may change a shared block.
-    """
+    """Print a memory block, replace its text, or set whose it is."""
     if start and user is not None:
         raise Invalid("Give --user or --start, not both")
     owner: PersonFilter = EVERYONE if start else user
@@ -221,21 +177,36 @@ def block(
         print(printable_text(value) if sys.stdout.isatty() else value)
         return
 
-    async def write(app: App, record: CallRecord) -> str:
+    async def write(app: App, found: Agent) -> str:
+        lines: list[str] = []
+        if per_person is not None or people_write is not None:
+            changed = await app.host.set_block(found.id, label, per_person=per_person, people_write=people_write)
+            lines.append(f"{printable_line(changed.label)}: {_block_ownership(changed)}")
+        if new is not None:
+            written = await app.host.write_block(found.id, label, new, user_id=owner)
+            size = f"{len(written.value)} of {written.limit} characters"
+            lines.append(f"{printable_line(written.label)}: {size}")
+        return "\n".join(lines)
+
+    print(_change_agent(f"agents block {label}", agent, write, user=user))
+
+
+def _change_agent(
+    action: str,
+    agent: str,
+    change: Callable[[App, Agent], Coroutine[Any, Any, T]],
+    *,
+    user: str | None = None,
+    run: Callable[[AppFunction[T]], T] = run_with_app,
+) -> T:
+    """Change an agent by its id or name. The journal entry names the agent as the caller, and the person if given."""
+
+    async def use(app: App, record: CallRecord) -> T:
         found = await find_agent(app.host, agent)
         record.caller = local_caller(agent=found.id, user=user)
-        told: list[str] = []
-        if per_person is not None or people_write is not None:
-            told.append(
-                _block_with_ownership(
-                    await app.host.set_block(found.id, label, per_person=per_person, people_write=people_write)
-                )
-            )
-        if new is not None:
-            told.append(_block_with_size(await app.host.write_block(found.id, label, new, user_id=owner)))
-        return "\n".join(told)
+        return await change(app, found)
 
-    print(run_change(f"agents block {label}", write))
+    return run_change(action, use, run)
 
 
 async def find_agent(host: AgentHost, text: str) -> Agent:
@@ -332,14 +303,6 @@ def _block_ownership(block: MemoryBlock) -> str:
     if block.per_person:
         return "each person's own"
     return "shared, and people's turns may change it" if block.people_write else "shared"
-
-
-def _block_with_ownership(block: MemoryBlock) -> str:
-    return f"{printable_line(block.label)}: {_block_ownership(block)}"
-
-
-def _block_with_size(block: MemoryBlock) -> str:
-    return f"{printable_line(block.label)}: {len(block.value)} of {block.limit} characters"
 
 
 def _confirm(agent: Agent) -> None:

@@ -89,7 +89,7 @@ async def _find_server_problems(app: App) -> list[str]:
     """Problems of tool servers, and of the platform that names some. Without any, nothing is imported for them."""
     found: list[str] = []
     if app.settings.platform_app_id:
-        from frontdesk.adapters import platform_problems  # noqa: PLC0415
+        from frontdesk.platform_servers import platform_problems  # noqa: PLC0415
 
         found += await platform_problems(app.settings)
     if await app.has_tool_servers():

@@ -24,7 +24,7 @@ def read(
     kind: EntryKind | None = None,
     outcome: Outcome | None = None,
     since: str | None = None,
-    limit: Limit = 50,
+    limit: Annotated[Limit, Parameter(help="Show at most this many rows, the newest ones.")] = 50,
     as_json: Annotated[bool, Parameter(name=("--json", "--as-json"), negative=(), show_default=False)] = False,
     follow: Flag = False,
 ) -> None:
@@ -42,8 +42,6 @@ def read(
         Only rows with this outcome.
     since
         Only the last 45s, 30m, 12h, 7d and so on.
-    limit
-        Show at most this many rows, the newest ones.
     as_json
         Print one JSON object a line.
     follow

@@ -1,7 +1,6 @@
 """Implements `frontdesk keys`: create, import, list, rotate and revoke API keys."""
 
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from getpass import getpass
 from typing import Annotated
@@ -15,16 +14,19 @@ from frontdesk.identity.model import ANY_AGENT
 from frontdesk.interfaces.app_runner import local_caller, run_change, run_with_app
 from frontdesk.interfaces.cli.output import (
     EMPTY_CELL,
+    AsJsonLines,
     Flag,
-    JsonFlag,
     Repeated,
     dump_json,
-    format_table,
     format_time,
     parse_duration,
+    print_list,
     printable_line,
 )
 from frontdesk.journal.service import CallRecord
+
+KeyId = Annotated[str, Parameter(help="The key's id, as `keys list` shows it.")]
+NO_KEYS = "No keys yet. Make one: frontdesk keys create --agent AGENT"
 
 command = Command(name="keys")
 
@@ -106,45 +108,31 @@ def import_key(
 
 
 @command.command(name="list")
-def list_keys(*, as_json: JsonFlag = False) -> None:
-    """List the keys, without their secrets.
-
-    Parameters
-    ----------
-    as_json
-        Print one JSON object a line.
-    """
+def list_keys(*, as_json: AsJsonLines = False) -> None:
+    """List the keys, without their secrets."""
     keys = run_with_app(lambda app: app.keys.list())
-    if as_json:
-        for key in keys:
-            print(dump_json(_key_fields(key)))
-        return
-    if not keys:
-        print("No keys yet. Make one: frontdesk keys create --agent AGENT")
-        return
-    rows = [
-        (
+
+    def row(key: ApiKey) -> tuple[str, ...]:
+        return (
             key.id,
             key.name,
             key.agent_id or EMPTY_CELL,
             key.user_id or EMPTY_CELL,
-            _format_scopes(key),
+            "all" if key.scopes is None else " ".join(sorted(key.scopes)),
             _describe_lifetime(key),
             format_time(key.last_used_at),
         )
-        for key in keys
-    ]
-    print(format_table(("id", "name", "agent", "user", "scopes", "state", "last used"), rows))
+
+    head = ("id", "name", "agent", "user", "scopes", "state", "last used")
+    print_list(keys, head, row, empty=NO_KEYS, as_json=as_json, to_json=_key_json)
 
 
 @command.command
-def rotate(key_id: str, /, *, overlap: Annotated[str, Parameter(name=("--works-on", "--overlap"))] = "24h") -> None:
+def rotate(key_id: KeyId, /, *, overlap: Annotated[str, Parameter(name=("--works-on", "--overlap"))] = "24h") -> None:
     """Replace a key by a new one with the same rights. The old key works for a while longer.
 
     Parameters
     ----------
-    key_id
-        The key's id, as `keys list` shows it.
     overlap
         How long the old key still works.
     """
@@ -159,14 +147,8 @@ def rotate(key_id: str, /, *, overlap: Annotated[str, Parameter(name=("--works-o
 
 
 @command.command
-def revoke(key_id: str, /) -> None:
-    """Revoke a key now.
-
-    Parameters
-    ----------
-    key_id
-        The key's id, as `keys list` shows it.
-    """
+def revoke(key_id: KeyId, /) -> None:
+    """Revoke a key now."""
 
     async def end(app: App, record: CallRecord) -> None:
         await app.identity.revoke_key(key_id)
@@ -193,10 +175,6 @@ def _print_key(key: ApiKey, text: str) -> None:
     print(f"Key {key.id}: keep it now, it is not shown again.", file=sys.stderr)
 
 
-def _format_scopes(key: ApiKey) -> str:
-    return "all" if key.scopes is None else " ".join(sorted(key.scopes))
-
-
 def _key_state(key: ApiKey) -> str:
     return key.state_at(datetime.now(UTC))
 
@@ -206,8 +184,8 @@ def _describe_lifetime(key: ApiKey) -> str:
     return f"until {format_time(key.expires_at)}" if state == "works" and key.expires_at else state
 
 
-def _key_fields(key: ApiKey) -> Mapping[str, object]:
-    return {
+def _key_json(key: ApiKey) -> str:
+    facts = {
         "id": key.id,
         "name": key.name,
         "agent_id": key.agent_id,
@@ -220,3 +198,4 @@ def _key_fields(key: ApiKey) -> Mapping[str, object]:
         "last_used_at": key.last_used_at,
         "replaces": key.replaces,
     }
+    return dump_json(facts)

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, TypeVar, cast
 
 from cyclopts import App as Command
 from cyclopts import Parameter
@@ -11,7 +11,15 @@ from frontdesk.app import App, base_url
 from frontdesk.errors import ConfigurationError
 from frontdesk.interfaces.app_runner import local_caller, run_change, run_with_app
 from frontdesk.interfaces.cli.agents import find_agent
-from frontdesk.interfaces.cli.output import EMPTY_CELL, Flag, JsonFlag, dump_json, format_table, printable_line
+from frontdesk.interfaces.cli.output import (
+    EMPTY_CELL,
+    AgentArgument,
+    AsJsonLines,
+    Flag,
+    dump_json,
+    print_list,
+    printable_line,
+)
 from frontdesk.interfaces.cli.person import require_user_id
 from frontdesk.journal.service import CallRecord
 
@@ -20,8 +28,10 @@ if TYPE_CHECKING:
     from frontdesk.agents.letta.host import LettaHost
     from frontdesk.agents.letta.people_store import AgentAssignment
 
+T = TypeVar("T")
 command = Command(name="letta")
 MOST_AGENTS = 10_000
+NO_ASSIGNMENTS = "Nothing is known yet. An agent is a person's from their first turn on, unless you mark it."
 
 
 @command.command(usage="Usage: frontdesk letta connect [OPTIONS] [AGENT …]")
@@ -70,116 +80,75 @@ def connect(
 
 
 @command.command
-def template(agent: str, /, *, as_it_is: Flag = False) -> None:
+def template(agent: AgentArgument, /, *, as_it_is: Flag = False) -> None:
     """Make an agent a template: each person who names it gets an agent of their own, created from it on first use.
 
     Parameters
     ----------
-    agent
-        Its id or name.
     as_it_is
         Also if it has talked with people already. Everybody then gets what its memory blocks say about them.
     """
-
-    async def use(host: "LettaHost", agent_id: str) -> None:
-        await host.assignments.make_template(agent_id, as_it_is=as_it_is)
-
-    print(
-        f"{printable_line(_mark_agent('letta template', agent, use))} is a template: "
-        "each person gets an agent made from it."
+    agent_id, _ = _mark_agent(
+        "letta template", agent, lambda host, found: host.assignments.make_template(found, as_it_is=as_it_is)
     )
+    print(f"{agent_id} is a template: each person gets an agent made from it.")
 
 
 @command.command
-def share(agent: str, /) -> None:
-    """Share one agent among several people. What it learns about one person, it knows with the others.
-
-    Parameters
-    ----------
-    agent
-        Its id or name.
-    """
-
-    async def use(host: "LettaHost", agent_id: str) -> None:
-        await host.assignments.share(agent_id)
-
-    print(
-        f"{printable_line(_mark_agent('letta share', agent, use))} is shared: "
-        "what it learns of one person, the others may be told."
-    )
+def share(agent: AgentArgument, /) -> None:
+    """Share one agent among several people. What it learns about one person, it knows with the others."""
+    agent_id, _ = _mark_agent("letta share", agent, lambda host, found: host.assignments.share(found))
+    print(f"{agent_id} is shared: what it learns of one person, the others may be told.")
 
 
 @command.command
-def unmark(agent: str, /, *, user: str | None = None) -> None:
+def unmark(agent: AgentArgument, /, *, user: str | None = None) -> None:
     """Let an agent serve one person again: the only person who has talked with it, or the next one who does.
 
     Parameters
     ----------
-    agent
-        Its id or name.
     user
         The person that it should serve. Needed if several people have talked with it.
     """
     person = None if user is None else require_user_id(user)
-    found: list[AgentAssignment] = []
-
-    async def use(host: "LettaHost", agent_id: str) -> None:
-        known = await host.assignments.keep_apart(agent_id, person)
-        found.extend([known] if known is not None else [])
-
-    agent_id = printable_line(_mark_agent("letta unmark", agent, use))
-    print(
-        f"{agent_id} serves {printable_line(found[0].user_id or '')} alone."
-        if found
-        else f"{agent_id} is for whoever talks with it first."
+    agent_id, served = _mark_agent(
+        "letta unmark", agent, lambda host, found: host.assignments.keep_apart(found, person)
     )
+    if served is None:
+        print(f"{agent_id} is for whoever talks with it first.")
+    else:
+        print(f"{agent_id} serves {printable_line(served.user_id or '')} alone.")
 
 
 @command.command(name="agents")
-def list_agents(*, as_json: JsonFlag = False) -> None:
-    """List whom the agents of the Letta server serve: one person, several, or nobody as a template.
-
-    Parameters
-    ----------
-    as_json
-        Print one JSON object a line.
-    """
+def list_agents(*, as_json: AsJsonLines = False) -> None:
+    """List whom the agents of the Letta server serve: one person, several, or nobody as a template."""
 
     async def read(app: App) -> tuple[Sequence["AgentAssignment"], Mapping[str, str]]:
         known = await _require_letta_host(app).assignments.store.listed()
         return known, await app.host.names([one.agent_id for one in known if one.agent_id])
 
     known, names = run_with_app(read)
-    if as_json:
-        for one in known:
-            print(dump_json({**asdict(one), "name": names.get(one.agent_id or "")}))
-        return
-    if not known:
-        print("Nothing is known yet. An agent is a person's from their first turn on, unless you mark it.")
-        return
+
+    def row(one: "AgentAssignment") -> tuple[str, ...]:
+        name = names.get(one.agent_id or "", EMPTY_CELL)
+        return one.agent_id or "", name, one.description, one.template_id or EMPTY_CELL, one.remark
+
+    def to_json(one: "AgentAssignment") -> str:
+        return dump_json({**asdict(one), "name": names.get(one.agent_id or "")})
+
     head = ("id", "name", "serves", "made from", "remark")
-    rows = [
-        (
-            one.agent_id or "",
-            names.get(one.agent_id or "", EMPTY_CELL),
-            one.description,
-            one.template_id or EMPTY_CELL,
-            one.remark,
-        )
-        for one in known
-    ]
-    print(format_table(head, rows))
+    print_list(known, head, row, empty=NO_ASSIGNMENTS, as_json=as_json, to_json=to_json)
 
 
-def _mark_agent(action: str, agent: str, use: Callable[["LettaHost", str], Awaitable[None]]) -> str:
-    """Mark an agent and return its id."""
+def _mark_agent(action: str, agent: str, mark: Callable[["LettaHost", str], Awaitable[T]]) -> tuple[str, T]:
+    """Mark an agent, and return its id and what `mark` returns."""
 
-    async def change(app: App, record: CallRecord) -> str:
+    async def change(app: App, record: CallRecord) -> tuple[str, T]:
         host = _require_letta_host(app)
         found = await find_agent(host, agent)
         record.caller = local_caller(agent=found.id)
-        await use(host, found.id)
-        return found.id
+        return printable_line(found.id), await mark(host, found.id)
 
     return run_change(action, change)
 

@@ -2,15 +2,18 @@
 
 import json
 import re
+import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeVar, cast
 
 from cyclopts import Parameter, validators
 
 from frontdesk.errors import Invalid
 
+T = TypeVar("T")
 # Whole sequences are removed first, so that no parts of them remain. The pattern below removes what this one misses.
 ESCAPE_SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor, erasing
@@ -120,13 +123,45 @@ def _format_figure(value: object) -> str:
             return printable_line(str(value))
 
 
-UserOption = Annotated[str, Parameter(show_default=True)]
+def record_json(record: Any) -> str:  # noqa: ANN401 - any dataclass
+    """A dataclass as one line of JSON."""
+    return dump_json(asdict(record))
 
+
+def print_record(record: object, text: str, *, as_json: bool) -> None:
+    """Print one JSON object, or the text."""
+    print(record_json(record) if as_json else text)
+
+
+def print_list(
+    items: Sequence[T],
+    head: Sequence[str],
+    row: Callable[[T], Sequence[str]],
+    *,
+    empty: str,
+    as_json: bool,
+    to_json: Callable[[T], str] = record_json,
+) -> None:
+    """Print one JSON object a line, or a table with a row for each, or the text `empty` if there are none."""
+    if as_json:
+        for item in items:
+            print(to_json(item))
+    else:
+        print(format_table(head, [row(item) for item in items]) if items else empty)
+
+
+def print_more(option: str) -> None:
+    """Say that the list goes on, and the option that shows the rest."""
+    print(f"There are more: {option}", file=sys.stderr)
+
+
+# Options without help: the docstring of the command has it, or `Annotated[Flag, Parameter(help=…)]`.
 JsonFlag = Annotated[bool, Parameter(name="--json", negative=(), show_default=False)]
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 Repeated = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
 # A text may start with a hyphen, as lists do.
 Text = Annotated[str, Parameter(allow_leading_hyphen=True, show_default=False)]
+OptionalText = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
 
 
 def number_up_to(most: int, least: int = 1) -> Parameter:
@@ -134,5 +169,11 @@ def number_up_to(most: int, least: int = 1) -> Parameter:
     return Parameter(validator=validators.Number(gte=least, lte=most))
 
 
-# The limit of rows for commands without paging.
-Limit = Annotated[int, number_up_to(100_000)]
+# Options with the help that many commands share.
+AsJson = Annotated[JsonFlag, Parameter(help="Print one JSON object.")]
+AsJsonLines = Annotated[JsonFlag, Parameter(help="Print one JSON object a line.")]
+# `Limit` is for commands without paging.
+Limit = Annotated[int, number_up_to(100_000), Parameter(help="Show at most this many.")]
+PageLimit = Annotated[int, number_up_to(1000), Parameter(help="Show at most this many.")]
+Offset = Annotated[int, number_up_to(10_000_000, least=0), Parameter(help="Skip this many first.")]
+AgentArgument = Annotated[str, Parameter(help="Its id or name.")]

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio
 from cyclopts import App as Command
@@ -15,20 +15,28 @@ from frontdesk.interfaces.app_runner import local_caller, run_change, run_with_a
 from frontdesk.interfaces.cli.agents import find_agent, find_agent_id
 from frontdesk.interfaces.cli.output import (
     EMPTY_CELL,
+    AsJson,
+    AsJsonLines,
     Flag,
-    JsonFlag,
+    OptionalText,
+    PageLimit,
     Repeated,
     Text,
     dump_json,
     format_table,
     number_up_to,
+    print_list,
+    print_more,
     printable_line,
     printable_text,
 )
 from frontdesk.journal.service import CallRecord
 from frontdesk.schedules.api_models import (
     PreviewResponse,
+    RunListResponse,
     RunResponse,
+    RunStartedResponse,
+    ScheduleListResponse,
     ScheduleResponse,
     ScheduleResponseModel,
     explain_missing_rule,
@@ -41,86 +49,67 @@ from frontdesk.schedules.requests import (
     NewSchedule,
     RulePreview,
     RuleRequest,
-    RunPage,
     SavedSchedule,
     ScheduleChange,
     parse_schedule_id,
 )
 from frontdesk.schedules.webhook_store import WEBHOOK_DEAD
 
+ScheduleNumber = Annotated[str, Parameter(help="Its number, as listed.")]
+
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleOptions:
-    """The rule of a schedule.
+    """The rule of a schedule."""
 
-    Parameters
-    ----------
-    time
-        Once, at this time: 2025-12-25T10:00:00Z, or in plain words.
-    cron
-        By a rule of five fields, e.g. '0 9 * * MON-FRI', or @daily and the like.
-    every
-        At an interval: 30s, 5m, 1h, 2d.
-    zone
-        The time zone as an IANA name, e.g. Europe/Berlin; UTC when left out.
-    start_at
-        Not before this time.
-    end_at
-        Not after this time.
-    """
-
-    time: str | None = None
-    cron: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
-    every: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
-    zone: str | None = None
-    start_at: str | None = None
-    end_at: str | None = None
-
-    def as_fields(self) -> dict[str, Any]:
-        return asdict(self)
+    time: Annotated[str | None, Parameter(help="Once, at this time: 2025-12-25T10:00:00Z, or in plain words.")] = None
+    cron: Annotated[
+        OptionalText, Parameter(help="By a rule of five fields, e.g. '0 9 * * MON-FRI', or @daily and the like.")
+    ] = None
+    every: Annotated[OptionalText, Parameter(help="At an interval: 30s, 5m, 1h, 2d.")] = None
+    zone: Annotated[
+        str | None, Parameter(help="The time zone as an IANA name, e.g. Europe/Berlin; UTC when left out.")
+    ] = None
+    start_at: Annotated[str | None, Parameter(help="Not before this time.")] = None
+    end_at: Annotated[str | None, Parameter(help="Not after this time.")] = None
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleOptions(RuleOptions):
-    """The rule of a schedule, and its options.
+    """The rule of a schedule, and its options."""
 
-    Parameters
-    ----------
-    max_repetitions
-        Stop after this many runs.
-    jitter
-        Delay each run by up to this much, e.g. 30s.
-    overlap
-        When the run before it has not ended: queue (wait for it), skip (leave it out) or allow (run beside it). A new
-        schedule has queue.
-    misfire
-        Runs that fell due while no worker ran: once (one run for all of them), all (each), skip (none). A new
-        schedule has once.
-    max_late
-        Skip a run that would start later than this, e.g. 1h.
-    attempts
-        Tries of one run before it is given up, 1 to 100. A new schedule has 10.
-    webhook
-        URL that the agent's answer is posted to; needs FRONTDESK_WEBHOOK_SECRET.
-    conversation_id
-        The conversation to speak in; the agent's first when left out.
-    """
-
-    max_repetitions: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
-    jitter: str | None = None
-    overlap: Overlap | None = None
-    misfire: Misfire | None = None
-    max_late: str | None = None
-    attempts: str | None = None
-    webhook: str | None = None
-    conversation_id: Annotated[str | None, Parameter(name=("--conversation", "--conversation-id"))] = None
-
-
-def print_shape(shape: ScheduleResponseModel, text: str, *, as_json: bool) -> None:
-    """Print one JSON object, or the text."""
-    print(shape.model_dump_json() if as_json else printable_line(text))
+    max_repetitions: Annotated[OptionalText, Parameter(help="Stop after this many runs.")] = None
+    jitter: Annotated[str | None, Parameter(help="Delay each run by up to this much, e.g. 30s.")] = None
+    overlap: Annotated[
+        Overlap | None,
+        Parameter(
+            help="When the run before it has not ended: queue (wait for it), skip (leave it out) or allow (run "
+            "beside it). A new schedule has queue."
+        ),
+    ] = None
+    misfire: Annotated[
+        Misfire | None,
+        Parameter(
+            help="Runs that fell due while no worker ran: once (one run for all of them), all (each), skip "
+            "(none). A new schedule has once."
+        ),
+    ] = None
+    max_late: Annotated[str | None, Parameter(help="Skip a run that would start later than this, e.g. 1h.")] = None
+    attempts: Annotated[
+        str | None, Parameter(help="Tries of one run before it is given up, 1 to 100. A new schedule has 10.")
+    ] = None
+    webhook: Annotated[
+        str | None, Parameter(help="URL that the agent's answer is posted to; needs FRONTDESK_WEBHOOK_SECRET.")
+    ] = None
+    conversation_id: Annotated[
+        str | None,
+        Parameter(
+            name=("--conversation", "--conversation-id"),
+            help="The conversation to speak in; the agent's first when left out.",
+        ),
+    ] = None
 
 
 WHEN_HINT = "WHEN, or one of --time, --cron, or --every"
@@ -139,7 +128,7 @@ def add(
     timeline: Flag = False,
     user: str | None = None,
     skip_validation: Flag = False,
-    as_json: JsonFlag = False,
+    as_json: AsJson = False,
 ) -> None:
     """Schedule a prompt for an agent and print the schedule's number.
 
@@ -160,14 +149,12 @@ def add(
         The person it is for.
     skip_validation
         Do not check that the agent exists; AGENT must be an id then.
-    as_json
-        Print one JSON object.
     """
 
     async def make(app: App, record: CallRecord) -> SavedSchedule:
         agent_id = agent if skip_validation else (await find_agent(app.host, agent)).id
         new = NewSchedule(
-            prompt, agent_id, when=when, timeline=timeline, skip_validation=skip_validation, **options.as_fields()
+            prompt, agent_id, when=when, timeline=timeline, skip_validation=skip_validation, **asdict(options)
         )
         record.caller = local_caller(agent=agent_id, user=user)
         with explain_missing_rule(WHEN_HINT):
@@ -180,11 +167,11 @@ def add(
         print(ScheduleResponse.of(added.schedule).model_dump_json())
         return
     print(added.schedule.id)
-    print(f"Schedule {added.schedule.id}: {printable_line(added.rule.sentence)}", file=sys.stderr)
+    print(_format_saved(added), file=sys.stderr)
 
 
 def update(
-    schedule_id: str,
+    schedule_id: ScheduleNumber,
     when: Text | None = None,
     /,
     *,
@@ -192,14 +179,12 @@ def update(
     options: ScheduleOptions = NO_OPTIONS,
     timeline: bool | None = None,
     clear: Repeated = (),
-    as_json: JsonFlag = False,
+    as_json: AsJson = False,
 ) -> None:
     """Change a schedule in place; what is left out stays as it is.
 
     Parameters
     ----------
-    schedule_id
-        Its number, as listed.
     when
         A new rule, in plain words or as a cron rule.
     prompt
@@ -209,21 +194,17 @@ def update(
     clear
         Remove this; repeated for several: start-at, end-at, jitter, max-repetitions, max-late, webhook,
         conversation-id.
-    as_json
-        Print one JSON object.
     """
     cleared = frozenset(name.replace("-", "_") for name in clear)
-    change = ScheduleChange(prompt, when=when, timeline=timeline, clear=cleared, **options.as_fields())
+    change = ScheduleChange(prompt, when=when, timeline=timeline, clear=cleared, **asdict(options))
     added = run_change(
         f"schedule update {schedule_id}", lambda app, _: app.schedules.update(local_caller(), schedule_id, change)
     )
-    print_shape(
-        ScheduleResponse.of(added.schedule), f"Schedule {added.schedule.id}: {added.rule.sentence}", as_json=as_json
-    )
+    _print_response(ScheduleResponse.of(added.schedule), _format_saved(added), as_json=as_json)
 
 
 def preview(
-    what: Text | None = None, /, *, count: PreviewCount = 5, rule: RuleOptions = NO_RULE, as_json: JsonFlag = False
+    what: Text | None = None, /, *, count: PreviewCount = 5, rule: RuleOptions = NO_RULE, as_json: AsJson = False
 ) -> None:
     """Show when a schedule, or a rule to try, fires next.
 
@@ -235,8 +216,6 @@ def preview(
         The number of a schedule, or a rule, in plain words or as one.
     count
         How many times to show.
-    as_json
-        Print one JSON object.
     """
 
     async def look(app: App) -> RulePreview:
@@ -244,137 +223,89 @@ def preview(
             return await app.schedules.queries.preview(local_caller(), what, count)
         with explain_missing_rule(WHEN_HINT):
             return await app.schedules.queries.preview_rule(
-                local_caller(), RuleRequest(when=what, **rule.as_fields()), count
+                local_caller(), RuleRequest(when=what, **asdict(rule)), count
             )
 
-    found = run_with_app(look)
-    shape = PreviewResponse.of(found)
-    if as_json:
-        print(shape.model_dump_json())
-        return
-    print(printable_line(found.rule.sentence))
-    if shape.times:
-        print(format_table((f"in {shape.zone}", "in UTC"), [(one.local, one.utc) for one in shape.times]))
+    found = PreviewResponse.of(run_with_app(look))
+    _print_response(found, found.rule.sentence, as_json=as_json)
+    if found.times and not as_json:
+        print(format_table((f"in {found.zone}", "in UTC"), [(one.local, one.utc) for one in found.times]))
+
+
+def _print_response(response: ScheduleResponseModel, text: str, *, as_json: bool) -> None:
+    """Print one JSON object, or the text."""
+    print(response.model_dump_json() if as_json else printable_line(text))
+
+
+def _format_saved(saved: SavedSchedule) -> str:
+    return f"Schedule {saved.schedule.id}: {printable_line(saved.rule.sentence)}"
 
 
 PROMPT_LENGTH = 40
 REASON_LENGTH = 60
-ListLimit = Annotated[int, number_up_to(1000)]
 NO_SCHEDULES = "No schedules. Make one: frontdesk schedule add AGENT PROMPT WHEN"
 
 
 def list_schedules(
     *,
-    agent: str | None = None,
-    user: str | None = None,
-    all_states: Annotated[bool, Parameter(name="--all", negative=(), show_default=False)] = False,
-    after: int = 0,
-    limit: ListLimit = 1000,
-    as_json: JsonFlag = False,
+    agent: Annotated[str | None, Parameter(help="Only those of this agent, by its id or name.")] = None,
+    user: Annotated[str | None, Parameter(help="Only those of this person.")] = None,
+    all_states: Annotated[
+        bool, Parameter(name="--all", negative=(), show_default=False, help="Also cancelled and finished ones.")
+    ] = False,
+    after: Annotated[int, Parameter(help="Only those with a higher number.")] = 0,
+    limit: PageLimit = 1000,
+    as_json: AsJsonLines = False,
 ) -> None:
-    """List schedules.
+    """List schedules."""
 
-    Parameters
-    ----------
-    agent
-        Only those of this agent, by its id or name.
-    user
-        Only those of this person.
-    all_states
-        Also cancelled and finished ones.
-    after
-        Only those with a higher number.
-    limit
-        Show at most this many.
-    as_json
-        Print one JSON object a line.
-    """
+    async def look(app: App) -> ScheduleListResponse:
+        wanted = ListSchedules(await find_agent_id(app, agent), all_states, after_id=after, limit=limit)
+        return ScheduleListResponse.of(await app.schedules.queries.list(local_caller(user=user), wanted))
 
-    async def look(app: App) -> tuple[list[ScheduleResponse], int | None]:
-        agent_id = await find_agent_id(app, agent)
-        wanted = ListSchedules(agent_id, all_states, after_id=after, limit=limit)
-        listed = await app.schedules.queries.list(local_caller(user=user), wanted)
-        return [ScheduleResponse.of(one) for one in listed.schedules], listed.next
-
-    found, more = run_with_app(look)
-    if as_json:
-        for one in found:
-            print(one.model_dump_json())
-    else:
-        head = ("id", "agent", "rule", "next", "runs", "state", "prompt")
-        print(format_table(head, [_schedule_row(one) for one in found]) if found else NO_SCHEDULES)
-    if more is not None:
-        print(f"There are more: --after {more}", file=sys.stderr)
+    page = run_with_app(look)
+    head, to_json = ("id", "agent", "rule", "next", "runs", "state", "prompt"), ScheduleResponse.model_dump_json
+    print_list(page.schedules, head, _schedule_row, empty=NO_SCHEDULES, as_json=as_json, to_json=to_json)
+    if page.next is not None:
+        print_more(f"--after {page.next}")
 
 
-def show(schedule_id: str, /, *, as_json: JsonFlag = False) -> None:
-    """Show a schedule: its rule, options, state and prompt.
-
-    Parameters
-    ----------
-    schedule_id
-        Its number, as listed.
-    as_json
-        Print one JSON object.
-    """
-
-    async def look(app: App) -> ScheduleResponse:
-        return ScheduleResponse.of(await app.schedules.queries.get(local_caller(), schedule_id))
-
-    found = run_with_app(look)
-    if as_json:
-        print(found.model_dump_json())
-        return
-    facts = found.model_dump(exclude={"rule", "prompt_text"}, exclude_none=True)
-    print(printable_line(found.rule.sentence))
-    for name, value in facts.items():
-        print(f"{name:<18}{printable_line(str(value))}")
-    print(f"\n{printable_text(found.prompt_text)}")
+def show(schedule_id: ScheduleNumber, /, *, as_json: AsJson = False) -> None:
+    """Show a schedule: its rule, options, state and prompt."""
+    found = ScheduleResponse.of(run_with_app(lambda app: app.schedules.queries.get(local_caller(), schedule_id)))
+    _print_response(found, found.rule.sentence, as_json=as_json)
+    if not as_json:
+        for name, value in found.model_dump(exclude={"rule", "prompt_text"}, exclude_none=True).items():
+            print(f"{name:<18}{printable_line(str(value))}")
+        print(f"\n{printable_text(found.prompt_text)}")
 
 
 def history(
-    schedule_id: str | None = None,
+    schedule_id: Annotated[str | None, Parameter(help="Only runs of this schedule.")] = None,
     /,
     *,
-    agent: str | None = None,
-    standing: RunStatus | None = None,
-    before: str | None = None,
-    limit: ListLimit = 50,
-    as_json: JsonFlag = False,
+    agent: Annotated[str | None, Parameter(help="Only runs of this agent, by its id or name.")] = None,
+    standing: Annotated[
+        RunStatus | None, Parameter(help="Only runs with this standing; dead ones were given up.")
+    ] = None,
+    before: Annotated[
+        str | None, Parameter(help="Only runs due before this time, or the value that the page before ended with.")
+    ] = None,
+    limit: PageLimit = 50,
+    as_json: AsJsonLines = False,
 ) -> None:
-    """Show what became of runs, the newest first.
+    """Show what became of runs, the newest first."""
 
-    Parameters
-    ----------
-    schedule_id
-        Only runs of this schedule.
-    agent
-        Only runs of this agent, by its id or name.
-    standing
-        Only runs with this standing; dead ones were given up.
-    before
-        Only runs due before this time, or the value that the page before ended with.
-    limit
-        Show at most this many.
-    as_json
-        Print one JSON object a line.
-    """
-
-    async def look(app: App) -> RunPage:
+    async def look(app: App) -> RunListResponse:
         number = None if schedule_id is None else parse_schedule_id(schedule_id)
         wanted = ListRuns(number, await find_agent_id(app, agent), standing, before, limit)
-        return await app.schedules.queries.history(local_caller(), wanted)
+        return RunListResponse.of(await app.schedules.queries.history(local_caller(), wanted))
 
-    listed = run_with_app(look)
-    runs = [RunResponse.of(past) for past in listed.runs]
-    if as_json:
-        for run in runs:
-            print(run.model_dump_json())
-    else:
-        head = ("run", "agent", "due", "standing", "attempt", "outcome")
-        print(format_table(head, [_run_row(run) for run in runs]) if runs else "No runs yet.")
-    if listed.next is not None:
-        print(f"There are more: --before {listed.next}", file=sys.stderr)
+    page = run_with_app(look)
+    head, to_json = ("run", "agent", "due", "standing", "attempt", "outcome"), RunResponse.model_dump_json
+    print_list(page.runs, head, _run_row, empty="No runs yet.", as_json=as_json, to_json=to_json)
+    if page.next is not None:
+        print_more(f"--before {page.next}")
 
 
 def _schedule_row(one: ScheduleResponse) -> tuple[str, ...]:
@@ -414,86 +345,49 @@ NO_WORKER = "Nobody has taken it yet: start a server (frontdesk up) or a worker 
 UNFINISHED = frozenset({RunStatus.RUNNING, RunStatus.WAITING})
 
 
-class RequestedRun(ScheduleResponseModel):
-    """A run that was started by hand."""
-
-    schedule_id: int
-    delivery_id: str
-
-
-def cancel(schedule_id: str, /, *, as_json: JsonFlag = False) -> None:
-    """Cancel a schedule for good; a run under way still ends.
-
-    Parameters
-    ----------
-    schedule_id
-        Its number, as listed.
-    as_json
-        Print one JSON object.
-    """
-
+def cancel(schedule_id: ScheduleNumber, /, *, as_json: AsJson = False) -> None:
+    """Cancel a schedule for good; a run under way still ends."""
     done = run_change(
         f"schedule cancel {schedule_id}", lambda app, _: app.schedules.cancel(local_caller(), schedule_id)
     )
-    print_shape(ScheduleResponse.of(done), f"Schedule {done.id} cancelled", as_json=as_json)
+    _print_response(ScheduleResponse.of(done), f"Schedule {done.id} cancelled", as_json=as_json)
 
 
-def pause(schedule_id: str, /, *, as_json: JsonFlag = False) -> None:
-    """Stop a schedule for a while.
-
-    Parameters
-    ----------
-    schedule_id
-        Its number, as listed.
-    as_json
-        Print one JSON object.
-    """
-
+def pause(schedule_id: ScheduleNumber, /, *, as_json: AsJson = False) -> None:
+    """Stop a schedule for a while."""
     done = run_change(f"schedule pause {schedule_id}", lambda app, _: app.schedules.pause(local_caller(), schedule_id))
-    print_shape(ScheduleResponse.of(done), f"Schedule {done.id} paused", as_json=as_json)
+    _print_response(ScheduleResponse.of(done), f"Schedule {done.id} paused", as_json=as_json)
 
 
-def resume(schedule_id: str, /, *, as_json: JsonFlag = False) -> None:
-    """Resume a paused schedule. Runs that fell into the pause are skipped; a one-time prompt is delivered now.
-
-    Parameters
-    ----------
-    schedule_id
-        Its number, as listed.
-    as_json
-        Print one JSON object.
-    """
+def resume(schedule_id: ScheduleNumber, /, *, as_json: AsJson = False) -> None:
+    """Resume a paused schedule. Runs that fell into the pause are skipped; a one-time prompt is delivered now."""
     added = run_change(
         f"schedule resume {schedule_id}", lambda app, _: app.schedules.resume(local_caller(), schedule_id)
     )
-    print_shape(
-        ScheduleResponse.of(added.schedule), f"Schedule {added.schedule.id}: {added.rule.sentence}", as_json=as_json
-    )
+    _print_response(ScheduleResponse.of(added.schedule), _format_saved(added), as_json=as_json)
 
 
-def run(schedule_id: str, /, *, wait: Flag = False, as_json: JsonFlag = False) -> None:
+def run(schedule_id: ScheduleNumber, /, *, wait: Flag = False, as_json: AsJson = False) -> None:
     """Run a schedule once now; its next time stays as it is. Needs a running server or worker.
 
     Parameters
     ----------
-    schedule_id
-        Its number, as listed.
     wait
         Wait for the run to end and print the agent's answer; exit 1 if it was not delivered.
-    as_json
-        Print one JSON object.
     """
 
-    async def start(app: App, _record: CallRecord) -> RequestedRun:
+    async def start(app: App, _record: CallRecord) -> RunStartedResponse:
         delivery_id = await app.schedules.run_now(local_caller(), schedule_id)
-        return RequestedRun(schedule_id=parse_schedule_id(schedule_id), delivery_id=delivery_id)
+        return RunStartedResponse(schedule_id=parse_schedule_id(schedule_id), delivery_id=delivery_id)
 
     async def start_and_wait(app: App, record: CallRecord) -> RunResponse:
         return await _wait_for_run(app, await start(app, record))
 
     if not wait:
         started = run_change(f"schedule run {schedule_id}", start)
-        print_shape(started, f"The next server or worker that is free runs it: {started.delivery_id}", as_json=as_json)
+        _print_response(
+            started, f"The next server or worker that is free runs it: {started.delivery_id}", as_json=as_json
+        )
         return
     ended = run_change(f"schedule run {schedule_id}", start_and_wait)
     print(ended.model_dump_json() if as_json else printable_text(ended.answer or ended.reason or ended.standing))
@@ -501,30 +395,24 @@ def run(schedule_id: str, /, *, wait: Flag = False, as_json: JsonFlag = False) -
         sys.exit(1)
 
 
-def redrive(run_id: str, /, *, as_json: JsonFlag = False) -> None:
-    """Try a dead run again, from its first attempt.
-
-    Parameters
-    ----------
-    run_id
-        The run, as `frontdesk schedule history --standing dead` lists it.
-    as_json
-        Print one JSON object.
-    """
+def redrive(
+    run_id: Annotated[str, Parameter(help="The run, as `frontdesk schedule history --standing dead` lists it.")],
+    /,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Try a dead run again, from its first attempt."""
     past = run_change(f"schedule redrive {run_id}", lambda app, _: app.schedules.redrive(local_caller(), run_id))
-    print_shape(RunResponse.of(past), f"{past.id} is tried again", as_json=as_json)
+    _print_response(RunResponse.of(past), f"{past.id} is tried again", as_json=as_json)
 
 
-def import_schedules(file: Path | None = None, /, *, as_json: JsonFlag = False) -> None:
-    """Copy the schedules of a PromptYoSelf database; ones copied before are left alone.
-
-    Parameters
-    ----------
-    file
-        The database file; PROMPTYOSELF_DB when left out.
-    as_json
-        Print one JSON object.
-    """
+def import_schedules(
+    file: Annotated[Path | None, Parameter(help="The database file; PROMPTYOSELF_DB when left out.")] = None,
+    /,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the schedules of a PromptYoSelf database; ones copied before are left alone."""
 
     async def read(app: App, _record: CallRecord) -> ImportResult:
         path = file or app.settings.promptyoself_db
@@ -543,7 +431,7 @@ def import_schedules(file: Path | None = None, /, *, as_json: JsonFlag = False) 
         print(f"warning: {printable_line(warning)}", file=sys.stderr)
 
 
-async def _wait_for_run(app: App, started: RequestedRun) -> RunResponse:
+async def _wait_for_run(app: App, started: RunStartedResponse) -> RunResponse:
     """Wait until the run has ended, and return it."""
     wanted, looks = ListRuns(started.schedule_id, limit=MOST_RUNS_READ), 0
     with anyio.move_on_after(WAIT_SECONDS):

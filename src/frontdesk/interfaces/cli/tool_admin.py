@@ -20,7 +20,7 @@ from cyclopts import Parameter
 from frontdesk.app import App
 from frontdesk.errors import FrontdeskError, Invalid, NotFound
 from frontdesk.interfaces.app_runner import AppFunction, local_caller, record_change, run_change, run_with_app
-from frontdesk.interfaces.cli.output import Flag, Repeated, Text, format_table, printable_line
+from frontdesk.interfaces.cli.output import Flag, Repeated, Text, format_table, print_list, printable_line
 from frontdesk.journal.service import CallRecord
 from frontdesk.text import list_first, not_found_message
 from frontdesk.tools.access import AccessEffect, AccessRule
@@ -242,22 +242,14 @@ def add(  # noqa: PLR0913 - each is an option of the command
         ]
     ends = run_with_tools(lambda app: _add_servers(app, specs, force=force))
     for spec, end in zip(specs, ends, strict=True):
-        print(
-            f"{printable_line(spec.name)}: "
-            + printable_line(describe_crawl(end) if isinstance(end, CrawlStep) else str(end))
-        )
+        result = describe_crawl(end) if isinstance(end, CrawlStep) else str(end)
+        print(f"{printable_line(spec.name)}: {printable_line(result)}")
     if any(isinstance(end, FrontdeskError) for end in ends):
         sys.exit(1)
 
 
-def remove(name: str, /) -> None:
-    """Remove a server that was added, and its tools.
-
-    Parameters
-    ----------
-    name
-        The server's name, as `tools servers` lists it.
-    """
+def remove(name: Annotated[str, Parameter(help="The server's name, as `tools servers` lists it.")], /) -> None:
+    """Remove a server that was added, and its tools."""
     run_change(
         f"tools remove {name}",
         lambda app, _: app.tools.administration.remove_server(local_caller(), name),
@@ -266,14 +258,8 @@ def remove(name: str, /) -> None:
     print(f"{printable_line(name)} is removed, and its tools with it.")
 
 
-def refresh(*server: str) -> None:
-    """List the tools of servers now, and show the changes; exit 1 if one does not answer.
-
-    Parameters
-    ----------
-    server
-        Only these; all of them when none is named.
-    """
+def refresh(*server: Annotated[str, Parameter(help="Only these; all of them when none is named.")]) -> None:
+    """List the tools of servers now, and show the changes; exit 1 if one does not answer."""
 
     async def ask(app: App, _record: CallRecord) -> Sequence[CrawlStep]:
         catalogue = app.tools.catalogue
@@ -286,11 +272,8 @@ def refresh(*server: str) -> None:
             return await app.tools.administration.refresh(local_caller(), server or None, follow.step)
 
     steps = run_change(" ".join(("tools refresh", *server)), ask, run_with_tools)
-    print(
-        format_table(("server", "tools"), [(step.server, describe_crawl(step)) for step in steps])
-        if steps
-        else NO_SERVERS
-    )
+    rows = [(step.server, describe_crawl(step)) for step in steps]
+    print(format_table(("server", "tools"), rows) if rows else NO_SERVERS)
     if any(step.stage is CrawlStage.FAILED for step in steps):
         sys.exit(1)
 
@@ -332,6 +315,12 @@ def _parse_pair(text: str, separator: str, form: str) -> tuple[str, str]:
     return name.strip(), value.strip() if separator == ":" else value
 
 
+RuleSubject = Annotated[str, Parameter(help="agent:ID, user:ID, or '*' for everybody.")]
+RulePattern = Annotated[
+    str, Parameter(help="server::tool, where * stands for anything; a server's name alone means all of its tools.")
+]
+NO_RULES = "No rules: everybody may use every tool. Add one: frontdesk tools rights deny SUBJECT PATTERN"
+
 rights_command = Command(
     name="rights",
     help="Who may use which tools. Without any rule, everybody may use everything. Without a command, the rules are "
@@ -343,68 +332,41 @@ rights_command = Command(
 def list_rules() -> None:
     """List the rules."""
     rules = run_with_app(lambda app: app.tools.administration.rules(local_caller()), tools=True)
-    if not rules:
-        print("No rules: everybody may use every tool. Add one: frontdesk tools rights deny SUBJECT PATTERN")
-        return
-    rows = [(rule.id, rule.subject, rule.effect, rule.pattern) for rule in rules]
-    print(format_table(("id", "who", "rule", "tools"), rows))
+
+    def row(rule: AccessRule) -> tuple[str, ...]:
+        return rule.id, rule.subject, rule.effect, rule.pattern
+
+    print_list(rules, ("id", "who", "rule", "tools"), row, empty=NO_RULES, as_json=False)
 
 
 @rights_command.command
-def allow(subject: str, pattern: str, /) -> None:
-    """Allow tools to a subject. A subject with allow rules may use only the tools that these rules name.
-
-    Parameters
-    ----------
-    subject
-        agent:ID, user:ID, or '*' for everybody.
-    pattern
-        server::tool, where * stands for anything; a server's name alone means all of its tools.
-    """
+def allow(subject: RuleSubject, pattern: RulePattern, /) -> None:
+    """Allow tools to a subject. A subject with allow rules may use only the tools that these rules name."""
     _add_rule(subject, AccessEffect.ALLOW, pattern)
 
 
 @rights_command.command
-def deny(subject: str, pattern: str, /) -> None:
-    """Deny tools to a subject, whatever other rules allow.
-
-    Parameters
-    ----------
-    subject
-        agent:ID, user:ID, or '*' for everybody.
-    pattern
-        server::tool, where * stands for anything; a server's name alone means all of its tools.
-    """
+def deny(subject: RuleSubject, pattern: RulePattern, /) -> None:
+    """Deny tools to a subject, whatever other rules allow."""
     _add_rule(subject, AccessEffect.DENY, pattern)
 
 
 @rights_command.command(name="remove")
-def remove_rule(rule_id: str, /) -> None:
-    """Remove a rule.
-
-    Parameters
-    ----------
-    rule_id
-        The rule's id, as `tools rights` lists it.
-    """
+def remove_rule(rule_id: Annotated[str, Parameter(help="The rule's id, as `tools rights` lists it.")], /) -> None:
+    """Remove a rule."""
     run_change(
         f"tools rights remove {rule_id}", lambda app, _: app.tools.administration.remove_rule(local_caller(), rule_id)
     )
     print(f"Rule {printable_line(rule_id)} is gone.")
 
 
-def forget(*, agent: str | None = None, user: str | None = None, local: Flag = False) -> None:
-    """Delete what is learned about the tools that an agent, a person, or unnamed local calls used.
-
-    Parameters
-    ----------
-    agent
-        The tools that this agent used when it worked for no person.
-    user
-        The tools that were used for this person.
-    local
-        The tools that were used without a name.
-    """
+def forget(
+    *,
+    agent: Annotated[str | None, Parameter(help="The tools that this agent used when it worked for no person.")] = None,
+    user: Annotated[str | None, Parameter(help="The tools that were used for this person.")] = None,
+    local: Annotated[Flag, Parameter(help="The tools that were used without a name.")] = False,
+) -> None:
+    """Delete what is learned about the tools that an agent, a person, or unnamed local calls used."""
     if (agent is not None) + (user is not None) + local != 1:
         raise Invalid("Say whose uses to forget: --agent AGENT, --user USER or --local")
     whose = local_caller(agent=agent, user=user)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from cyclopts import App as Command
+from cyclopts import Parameter
 from pydantic import BaseModel, ValidationError
 
 from frontdesk.app import App
@@ -17,6 +18,8 @@ from frontdesk.errors import Invalid, NotFound
 from frontdesk.interfaces.app_runner import local_caller, record_change
 from frontdesk.interfaces.cli.output import (
     EMPTY_CELL,
+    AsJson,
+    AsJsonLines,
     Flag,
     JsonFlag,
     Limit,
@@ -26,6 +29,8 @@ from frontdesk.interfaces.cli.output import (
     format_table,
     format_time,
     parse_duration,
+    print_list,
+    print_more,
     printable_line,
     printable_text,
     reveal_hidden,
@@ -64,40 +69,26 @@ from frontdesk.tools.service import (
     measure_search,
 )
 
+AsAgent = Annotated[str | None, Parameter(help="Search as this agent.")]
+AsPerson = Annotated[str | None, Parameter(help="Search as this person.")]
 STANDARD_INPUT = "-"
 FOUND_DESCRIPTION_LENGTH = 60
 
 
 def search(
-    query: Text,
+    query: Annotated[Text, Parameter(help="The task in plain words, or a tool's name.")],
     /,
     *,
-    limit: int = DEFAULT_LIMIT,
-    min_score: float = 0,
-    server: Repeated = (),
-    agent: str | None = None,
-    user: str | None = None,
-    as_json: JsonFlag = False,
+    limit: Annotated[int, Parameter(help="Show at most this many, up to 25.")] = DEFAULT_LIMIT,
+    min_score: Annotated[float, Parameter(help="Leave out tools with a lower score than this, from 0 to 100.")] = 0,
+    server: Annotated[Repeated, Parameter(help="Search only the tools of this server; repeated for several.")] = (),
+    agent: Annotated[
+        str | None, Parameter(help="Search as this agent: among the tools that it may use, and with its past use.")
+    ] = None,
+    user: AsPerson = None,
+    as_json: Annotated[JsonFlag, Parameter(help="Print a JSON array.")] = False,
 ) -> None:
-    """Find tools by what they should do, best first.
-
-    Parameters
-    ----------
-    query
-        The task in plain words, or a tool's name.
-    limit
-        Show at most this many, up to 25.
-    min_score
-        Leave out tools with a lower score than this, from 0 to 100.
-    server
-        Search only the tools of this server; repeated for several.
-    agent
-        Search as this agent: among the tools that it may use, and with its past use.
-    user
-        Search as this person.
-    as_json
-        Print a JSON array.
-    """
+    """Find tools by what they should do, best first."""
 
     async def look(app: App) -> tuple[ToolSearchResults, Sequence[ServerState]]:
         states = server_states(app, server)
@@ -123,35 +114,19 @@ def search(
 
 
 def explain(
-    query: Text,
-    tool: str,
+    query: Annotated[Text, Parameter(help="The query.")],
+    tool: Annotated[str, Parameter(help="The tool's id or name.")],
     /,
     *,
-    limit: int = DEFAULT_LIMIT,
-    min_score: float = DEFAULT_MIN_SCORE,
-    agent: str | None = None,
-    user: str | None = None,
-    as_json: JsonFlag = False,
+    limit: Annotated[int, Parameter(help="How many tools the search returns.")] = DEFAULT_LIMIT,
+    min_score: Annotated[
+        float, Parameter(help="The minimum score; find_tools uses 50, `tools search` none.")
+    ] = DEFAULT_MIN_SCORE,
+    agent: AsAgent = None,
+    user: AsPerson = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Explain why a search finds a tool or does not.
-
-    Parameters
-    ----------
-    query
-        The query.
-    tool
-        The tool's id or name.
-    limit
-        How many tools the search returns.
-    min_score
-        The minimum score; find_tools uses 50, `tools search` none.
-    agent
-        Search as this agent.
-    user
-        Search as this person.
-    as_json
-        Print one JSON object.
-    """
+    """Explain why a search finds a tool or does not."""
 
     async def look(app: App) -> SearchExplanation:
         await prepare_semantic_search(app)
@@ -168,30 +143,17 @@ def explain(
 
 
 def call(
-    tool: str,
-    arguments: Text = "{}",
+    tool: Annotated[str, Parameter(help="Its id or name.")],
+    arguments: Annotated[Text, Parameter(help="A JSON object; - reads it from standard input.")] = "{}",
     /,
     *,
-    agent: str | None = None,
-    user: str | None = None,
-    as_json: JsonFlag = False,
+    agent: Annotated[str | None, Parameter(help="Call as this agent.")] = None,
+    user: Annotated[str | None, Parameter(help="Call for this person.")] = None,
+    as_json: Annotated[JsonFlag, Parameter(help="Print the whole answer as one JSON object.")] = False,
 ) -> None:
     """Call a tool now and print its answer; exit 1 if it fails.
 
     frontdesk tools call files::read '{"path": "notes.md"}'
-
-    Parameters
-    ----------
-    tool
-        Its id or name.
-    arguments
-        A JSON object; - reads it from standard input.
-    agent
-        Call as this agent.
-    user
-        Call for this person.
-    as_json
-        Print the whole answer as one JSON object.
     """
     told = _parse_arguments(sys.stdin.read() if arguments == STANDARD_INPUT else arguments)
 
@@ -248,30 +210,14 @@ PLACE_LENGTH = 50
 
 def list_tools(
     *,
-    server: str | None = None,
-    changed: Flag = False,
-    agent: str | None = None,
-    user: str | None = None,
+    server: Annotated[str | None, Parameter(help="Only those of this server.")] = None,
+    changed: Annotated[Flag, Parameter(help="Only those that changed since they were approved.")] = False,
+    agent: Annotated[str | None, Parameter(help="Only those that this agent may use.")] = None,
+    user: Annotated[str | None, Parameter(help="Only those that this person may use.")] = None,
     limit: Limit = 1000,
-    as_json: JsonFlag = False,
+    as_json: AsJsonLines = False,
 ) -> None:
-    """List the tools.
-
-    Parameters
-    ----------
-    server
-        Only those of this server.
-    changed
-        Only those that changed since they were approved.
-    agent
-        Only those that this agent may use.
-    user
-        Only those that this person may use.
-    limit
-        Show at most this many.
-    as_json
-        Print one JSON object a line.
-    """
+    """List the tools."""
     wanted = ToolFilter(server, changed=changed, limit=limit)
 
     async def look(app: App) -> tuple[ToolPage, Sequence[ServerState]]:
@@ -279,66 +225,45 @@ def list_tools(
         return await list_permitted_tools(app.tools, local_caller(agent=agent, user=user), wanted), states
 
     page, states = run_with_tools(look)
-    if as_json:
-        for tool in page.tools:
-            print(dump_json(asdict(tool)))
-    elif not page.tools:
-        print("No tool has changed." if changed else explain_no_tools(states))
-    else:
-        rows = [
-            (tool.id, printable_line(tool.description, LISTED_DESCRIPTION_LENGTH), _tool_state(tool))
-            for tool in page.tools
-        ]
-        print(format_table(("tool", "what it does", "state"), rows))
+
+    def row(tool: CatalogueTool) -> tuple[str, ...]:
+        return tool.id, printable_line(tool.description, LISTED_DESCRIPTION_LENGTH), _tool_state(tool)
+
+    empty = "No tool has changed." if changed else explain_no_tools(states)
+    print_list(page.tools, ("tool", "what it does", "state"), row, empty=empty, as_json=as_json)
     if page.next:
-        print(f"There are more: --limit {limit * 10}", file=sys.stderr)
+        print_more(f"--limit {limit * 10}")
 
 
-def servers(*, as_json: JsonFlag = False) -> None:
-    """List the tool servers with their state.
-
-    Parameters
-    ----------
-    as_json
-        Print one JSON object a line.
-    """
+def servers(*, as_json: AsJsonLines = False) -> None:
+    """List the tool servers with their state."""
 
     async def look(app: App) -> list[ServerState]:
         return list(app.tools.catalogue.servers())
 
     found = run_with_tools(look)
+
+    def row(one: ServerState) -> tuple[str, ...]:
+        place = printable_line(one.spec.place, PLACE_LENGTH) or EMPTY_CELL
+        return one.name, place, one.spec.origin, str(one.tools), _server_health(one)
+
+    head = ("server", "where", "from", "tools", "state")
+    print_list(found, head, row, empty=NO_SERVERS, as_json=as_json, to_json=_server_json)
     if as_json:
-        for state in found:
-            print(dump_json(_server_fields(state)))
         return
-    rows = [
-        (
-            one.name,
-            printable_line(one.spec.place, PLACE_LENGTH) or EMPTY_CELL,
-            one.spec.origin,
-            str(one.tools),
-            _server_health(one),
-        )
-        for one in found
-    ]
-    print(format_table(("server", "where", "from", "tools", "state"), rows) if rows else NO_SERVERS)
     for one in found:
         for problem in one.problems:
             print(f"{printable_line(one.name)}: {printable_line(problem)}")
 
 
-def review(tool: str | None = None, /, *, accept: Flag = False, refuse: Flag = False) -> None:
-    """Show the tools that changed since they were approved, and accept or refuse a change.
-
-    Parameters
-    ----------
-    tool
-        The tool's id. Without it, all changed tools are listed.
-    accept
-        Approve the new version.
-    refuse
-        Keep the approved version.
-    """
+def review(
+    tool: Annotated[str | None, Parameter(help="The tool's id. Without it, all changed tools are listed.")] = None,
+    /,
+    *,
+    accept: Annotated[Flag, Parameter(help="Approve the new version.")] = False,
+    refuse: Annotated[Flag, Parameter(help="Keep the approved version.")] = False,
+) -> None:
+    """Show the tools that changed since they were approved, and accept or refuse a change."""
     if tool is None:
         list_tools(changed=True)
         return
@@ -366,27 +291,13 @@ def review(tool: str | None = None, /, *, accept: Flag = False, refuse: Flag = F
 
 def usage(
     *,
-    agent: str | None = None,
-    tool: str | None = None,
-    since: str = "30d",
-    limit: Limit = 100,
-    as_json: JsonFlag = False,
+    agent: Annotated[str | None, Parameter(help="Only this agent.")] = None,
+    tool: Annotated[str | None, Parameter(help="Only this tool, by its id or name.")] = None,
+    since: Annotated[str, Parameter(help="Only the last 45s, 30m, 12h, 7d and so on.")] = "30d",
+    limit: Annotated[Limit, Parameter(help="Show at most this many rows, most used first.")] = 100,
+    as_json: AsJsonLines = False,
 ) -> None:
-    """Show which agents use which tools, how often and how well, from the journal.
-
-    Parameters
-    ----------
-    agent
-        Only this agent.
-    tool
-        Only this tool, by its id or name.
-    since
-        Only the last 45s, 30m, 12h, 7d and so on.
-    limit
-        Show at most this many rows, most used first.
-    as_json
-        Print one JSON object a line.
-    """
+    """Show which agents use which tools, how often and how well, from the journal."""
     start = datetime.now(UTC) - parse_duration(since)
 
     async def look(app: App) -> Sequence[ToolUse]:
@@ -394,23 +305,13 @@ def usage(
         return await app.tools.administration.usage(local_caller(), ToolUseQuery(agent, None, used, start, limit))
 
     uses = run_with_servers(look)
-    if as_json:
-        for use in uses:
-            print(dump_json(asdict(use)))
-        return
-    rows = [
-        (
-            use.agent_id or EMPTY_CELL,
-            use.tool,
-            str(use.calls),
-            str(use.failed),
-            f"{use.mean_us / 1000:.1f} ms",
-            format_time(use.last_at),
-        )
-        for use in uses
-    ]
-    head = ("agent", "tool", "calls", "failed", "mean", "last")
-    print(format_table(head, rows) if rows else f"No tool was called in the last {since}.")
+
+    def row(use: ToolUse) -> tuple[str, ...]:
+        who, mean = use.agent_id or EMPTY_CELL, f"{use.mean_us / 1000:.1f} ms"
+        return who, use.tool, str(use.calls), str(use.failed), mean, format_time(use.last_at)
+
+    head, empty = ("agent", "tool", "calls", "failed", "mean", "last"), f"No tool was called in the last {since}."
+    print_list(uses, head, row, empty=empty, as_json=as_json)
 
 
 async def _used_tool_id(app: App, tool: str) -> str:
@@ -433,9 +334,9 @@ def _server_health(state: ServerState) -> str:
     return f"answered {when}" if state.answered_at else "not asked yet"
 
 
-def _server_fields(state: ServerState) -> Mapping[str, Any]:
+def _server_json(state: ServerState) -> str:
     spec = state.spec
-    return {
+    facts = {
         "name": spec.name,
         "transport": spec.transport,
         "where": spec.place,
@@ -447,6 +348,7 @@ def _server_fields(state: ServerState) -> Mapping[str, Any]:
         "changes": [asdict(one) for one in state.changes],
         "answered_at": state.answered_at,
     }
+    return dump_json(facts)
 
 
 def _format_version(tool: CatalogueTool) -> str:
@@ -470,9 +372,7 @@ class BenchLine(BaseModel):
     gold: str | list[str]
 
 
-def measure_queries(
-    file: Path, /, *, agent: str | None = None, user: str | None = None, as_json: JsonFlag = False
-) -> None:
+def measure_queries(file: Path, /, *, agent: str | None = None, user: AsPerson = None, as_json: AsJson = False) -> None:
     """Measure how well search finds your tools, by words only and with meaning.
 
     Parameters
@@ -481,10 +381,6 @@ def measure_queries(
         Queries with their right tools, one JSON object a line: query, and gold (a tool's id or name, or several).
     agent
         Search as this agent, with its past use.
-    user
-        Search as this person.
-    as_json
-        Print one JSON object.
     """
     given = list(_read_lines(file))
 

@@ -10,7 +10,7 @@ import structlog
 from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 from pydantic_core import to_json
 from starlette.datastructures import QueryParams
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -20,6 +20,7 @@ from frontdesk.identity.model import Caller, Credential, Signals
 from frontdesk.interfaces.calls import run_call
 from frontdesk.interfaces.http.context import Receive, RequestContext, Scope, Send, request_context
 from frontdesk.interfaces.rest.errors import (
+    BodyRefused,
     error_response,
     invalid_response,
     problem_response,
@@ -255,7 +256,7 @@ def _validate(place: str, model: type[BaseModel], value: object, problems: list[
 
 async def read_json(request: Request) -> object:
     """The body as JSON. A body of another media type is returned as bytes, which no model accepts."""
-    body = await request.body()
+    body = await _read_body(request)
     if not body:
         return NO_BODY
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -266,6 +267,13 @@ async def read_json(request: Request) -> object:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
         raise InvalidArguments("The body is not valid JSON") from error
+
+
+async def _read_body(request: Request) -> bytes:
+    try:
+        return await request.body()
+    except ClientDisconnect as error:
+        raise BodyRefused(400, "The connection was closed before the whole body had arrived") from error
 
 
 def _with_success_field(response: Response) -> Response:
@@ -306,7 +314,7 @@ async def _body_agent_id(request: Request) -> object:
     if request.method == "GET":
         return None
     try:
-        body = json.loads(await request.body())
+        body = json.loads(await _read_body(request))
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, object]", body).get("agent_id") if isinstance(body, dict) else None
