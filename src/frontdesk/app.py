@@ -218,6 +218,10 @@ class App:
     def host(self) -> "AgentHost":
         return self._hosting.host
 
+    def open_host(self) -> None:
+        """Open the host now, so that a wrong setting of it is reported before anything else."""
+        _ = self._hosting
+
     @cached_property
     def handed(self) -> "HandedToolStore":
         from frontdesk.agents.letta.handed_store import HandedToolStore
@@ -377,6 +381,7 @@ async def open_app(settings: Settings, *, tools: bool = True) -> AsyncGenerator[
         app = App(settings, database, await stack.enter_async_context(background_group()))
         stack.push_async_callback(app.close)
         if tools:
+            app.open_host()
             await app.tool_runtime.catalogue.load_servers()
         yield app
 

@@ -74,6 +74,7 @@ async def find_problems(settings: Settings) -> list[str]:
 
 
 async def _find_app_problems(app: App) -> list[str]:
+    app.open_host()
     found = [f"{part}: {state}" for part, state in (await app.check_parts()).items() if state != "ok"]
     found += await _find_server_problems(app)
     found += await find_embedding_problems(app.settings)
