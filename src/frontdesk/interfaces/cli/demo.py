@@ -405,6 +405,11 @@ async def _fill(app: App, operator: Caller, day: DemoDay) -> SampleData:
     person = replace(operator, user_id=DEMO_PERSON)
     ada, bruno, cleo = await _create_agents(app.host)
     await app.tools.administration.add_server(operator, demo_server_spec())
+    # Agents have `find_tools` once there are tools to find, and another task may still be reading them.
+    while not len(app.tools.catalogue.index):
+        await anyio.sleep(ANSWER_POLL_SECONDS)
+        await app.tools.catalogue.load()
+    await app.tools.catalogue.embed_missing()
     await create_records(app.memory, PersonScope.for_caller(person), ada.id, day)
     keys = await create_keys(app.identity, DEMO_PERSON, bruno)
     due = await create_schedules(app, person, (ada, bruno, cleo), day.zone.key)

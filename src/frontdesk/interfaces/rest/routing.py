@@ -248,7 +248,8 @@ def _given_fields(model: BaseModel | None) -> dict[str, Any]:
 
 def _validate(place: str, model: type[BaseModel], value: object, problems: list[RequestProblem]) -> BaseModel | None:
     try:
-        return model.model_validate(value)
+        # `from_attributes` changes nothing for JSON but the message for what is no object, which names no class then.
+        return model.model_validate(value, from_attributes=True)
     except ValidationError as error:
         problems += [RequestProblem(place, one["loc"], one["msg"]) for one in error.errors(include_url=False)]
         return None
