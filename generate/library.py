@@ -75,7 +75,7 @@ def library_module() -> str:
     names, groups = Names(), dict[str, list[LibraryMethod]]()
     for method in library_methods().values():
         groups.setdefault(method.group, []).append(method)
-    names.imports |= {(BASE, "Transport")}
+    names.imports |= {(BASE, "CallTransport")}
     classes = [_group_class(names, group, methods) for group, methods in groups.items() if group]
     classes.append(_desk_class(names, groups))
     aliases = "".join(f"{name} = {value}\n" for name, value in sorted(names.aliases.items()))
@@ -113,7 +113,7 @@ def _desk_class(names: Names, groups: Mapping[str, Sequence[LibraryMethod]]) -> 
     return f"class DeskMethods:\n{docstring}\n\n{INIT}{made}\n{_methods(names, groups[''])}"
 
 
-INIT = "    def __init__(self, transport: Transport) -> None:\n        self._transport = transport\n"
+INIT = "    def __init__(self, transport: CallTransport) -> None:\n        self._transport = transport\n"
 
 
 def _methods(names: Names, methods: Sequence[LibraryMethod]) -> str:

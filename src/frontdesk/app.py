@@ -287,26 +287,28 @@ class App:
         return self._remembering[1]
 
     async def close(self) -> None:
-        """Close the services that were opened, those that use others first."""
+        """Close the services that were opened, those that use others first; an error in one does not skip the rest."""
         opened = self.__dict__
-        if "_scheduling" in opened:
-            await self.schedules.executor.close()
-        if "chat" in opened:
-            await self.chat.close()
-        if "sign_in_issuers" in opened:
-            await self.sign_in_issuers.close()
-        if "tokens" in opened:
-            await self.tokens.close()
-        if "turns" in opened:
-            await self.turns.close()
-        if "_hosting" in opened:
-            await self.host.close()
-        if "tool_runtime" in opened:
-            await self.tool_runtime.close()
-        if opened.get("embedder") is not None:
-            await opened["embedder"].close()
-        if "journal" in opened:
-            await _flush_journal(self.journal)
+        # The last one that is added is closed first.
+        async with AsyncExitStack() as closing:
+            if "journal" in opened:
+                closing.push_async_callback(_flush_journal, self.journal)
+            if "embedder" in opened and self.embedder is not None:
+                closing.push_async_callback(self.embedder.close)
+            if "tool_runtime" in opened:
+                closing.push_async_callback(self.tool_runtime.close)
+            if "_hosting" in opened:
+                closing.push_async_callback(self.host.close)
+            if "turns" in opened:
+                closing.push_async_callback(self.turns.close)
+            if "tokens" in opened:
+                closing.push_async_callback(self.tokens.close)
+            if "sign_in_issuers" in opened:
+                closing.push_async_callback(self.sign_in_issuers.close)
+            if "chat" in opened:
+                closing.push_async_callback(self.chat.close)
+            if "_scheduling" in opened:
+                closing.push_async_callback(self.schedules.executor.close)
 
     async def check_parts(self) -> dict[str, str]:
         """The state of each part: `ok`, or what is wrong with it."""

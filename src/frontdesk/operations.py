@@ -223,7 +223,7 @@ def offered_to_all(_service: object, _caller: Caller) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentTool:
+class BuiltinAgentTool:
     """How the built-in agents are offered an operation; what is left out is the operation's own.
 
     `available` says whether a turn has the tool, by the service and the caller. `act_as` changes the caller of a turn
@@ -283,7 +283,7 @@ class Operation:
     effect: Effect = Effect.READS
     mcp: McpTool | None = None
     rest: RestRoute | None = None
-    agents: AgentTool | None = None
+    agents: BuiltinAgentTool | None = None
     command: CommandLine | None = None
 
 

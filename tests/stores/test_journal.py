@@ -3,14 +3,18 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from structlog.testing import capture_logs
 
+from frontdesk.agents.chat.service import ChatService
+from frontdesk.app import open_app
 from frontdesk.db.engine import Database
 from frontdesk.identity.model import AgentIdSource
 from frontdesk.journal.metrics import Metrics
 from frontdesk.journal.model import EntryKind, JournalEntry, Outcome
 from frontdesk.journal.service import QUEUE_SIZE, Journal
 from frontdesk.journal.store import PRUNE_BATCH, JournalQuery, JournalStore, ToolUse, ToolUseQuery
+from frontdesk.settings import Settings
 
 # The journal's rows
 
@@ -138,3 +142,22 @@ async def test_a_person_is_told_of_and_forgotten_also_in_what_waits_to_be_writte
     assert await journal.entries_of_person("ann") == []
     assert [entry.user_id for _, entry in await journal.read(JournalQuery())] == ["bob", None]
     assert await journal.delete_person("ann") == 0
+
+
+async def test_a_service_that_fails_as_it_closes_loses_no_entry(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(_chat: ChatService) -> None:
+        raise RuntimeError("it does not close")
+
+    async def use() -> None:
+        async with open_app(settings, tools=False) as app:
+            app.journal.record(replace(an_entry(), action="before the end"))
+            assert app.chat
+            monkeypatch.setattr(ChatService, "close", fail)
+
+    with pytest.raises(RuntimeError):
+        await use()
+    monkeypatch.undo()
+    async with open_app(settings, tools=False) as app:
+        assert "before the end" in [one.action for _, one in await app.journal.read(JournalQuery())]

@@ -4,7 +4,16 @@ from pydantic import BaseModel, Field
 
 from frontdesk.app import App
 from frontdesk.identity.rights import IDENTITY_READ
-from frontdesk.operations import AgentTool, Answer, Call, CommandLine, McpTool, Operation, OperationRequest, RestRoute
+from frontdesk.operations import (
+    Answer,
+    BuiltinAgentTool,
+    Call,
+    CommandLine,
+    McpTool,
+    Operation,
+    OperationRequest,
+    RestRoute,
+)
 
 
 class Greeting(OperationRequest):
@@ -34,5 +43,5 @@ GREET = Operation(
     mcp=McpTool(title="Greet", description="Say hello.", response=Greeted),
     rest=RestRoute(method="POST", path="/greetings/{name}", response=Greeted),
     command=CommandLine(words="people greet", positional=("name",)),
-    agents=AgentTool(description="Say hello."),
+    agents=BuiltinAgentTool(description="Say hello."),
 )

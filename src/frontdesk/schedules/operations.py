@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from frontdesk.identity.model import AgentIdSource, Caller
 from frontdesk.identity.rights import SCHEDULES_READ, SCHEDULES_WRITE, runs_installation
-from frontdesk.operations import AgentTool, Answer, Call, Effect, IdentifyBy, NoArguments, Operation, RestRoute
+from frontdesk.operations import Answer, BuiltinAgentTool, Call, Effect, IdentifyBy, NoArguments, Operation, RestRoute
 from frontdesk.schedules import promptyoself_tools as promptyoself
 from frontdesk.schedules.access import owner_filter_for_turn
 from frontdesk.schedules.api_models import (
@@ -161,7 +161,7 @@ SCHEDULE_OPERATIONS: tuple[Operation, ...] = (
             identify_by=IdentifyBy.BODY,
             slash_too=True,
         ),
-        agents=AgentTool(
+        agents=BuiltinAgentTool(
             name="schedule_prompt",
             description=AGENT_SCHEDULE_DESCRIPTION,
             request=SchedulePromptArguments,
@@ -178,7 +178,7 @@ SCHEDULE_OPERATIONS: tuple[Operation, ...] = (
         scopes=(SCHEDULES_READ,),
         mcp=promptyoself.LIST,
         rest=RestRoute(method="GET", path=PATH, response=ScheduleListResponse, slash_too=True),
-        agents=AgentTool(
+        agents=BuiltinAgentTool(
             description=AGENT_LIST_DESCRIPTION,
             request=NoArguments,
             run=list_own_schedules,
@@ -200,7 +200,7 @@ SCHEDULE_OPERATIONS: tuple[Operation, ...] = (
             response=ScheduleResponse,
             identify_by=IdentifyBy.BODY,
         ),
-        agents=AgentTool(
+        agents=BuiltinAgentTool(
             description=AGENT_CANCEL_DESCRIPTION,
             request=CancelScheduleArguments,
             run=cancel_own_schedule,

@@ -9,8 +9,8 @@ from frontdesk.identity.model import Caller
 from frontdesk.identity.rights import TOOLS_ADMIN, TOOLS_ATTACH, TOOLS_CALL, TOOLS_READ
 from frontdesk.journal.store import ToolUseQuery
 from frontdesk.operations import (
-    AgentTool,
     Answer,
+    BuiltinAgentTool,
     Call,
     Effect,
     EmptyQuery,
@@ -296,7 +296,7 @@ TOOL_OPERATIONS: tuple[Operation, ...] = (
             run=attach_tools,
             identify_by=IdentifyBy.BODY,
         ),
-        agents=AgentTool(
+        agents=BuiltinAgentTool(
             name="find_tools",
             description=AGENT_FIND_TOOLS_DESCRIPTION,
             request=FindToolsArguments,
@@ -337,7 +337,7 @@ TOOL_OPERATIONS: tuple[Operation, ...] = (
             run=call_tool_over_http,
             identify_by=IdentifyBy.BODY,
         ),
-        agents=AgentTool(
+        agents=BuiltinAgentTool(
             description=AGENT_CALL_TOOL_DESCRIPTION,
             request=CallToolArguments,
             run=call_tool_for_agent,

@@ -9,7 +9,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from frontdesk.errors import FrontdeskError
 from frontdesk.identity.model import Caller
 from frontdesk.llm.tools import Tool, ToolOutcome, describe_validation_errors, inline_definitions
-from frontdesk.operations import AgentTool, Answer, BoundOperation, Call, Effect
+from frontdesk.operations import Answer, BoundOperation, BuiltinAgentTool, Call, Effect
 
 
 class OperationTools:
@@ -17,7 +17,7 @@ class OperationTools:
 
     def __init__(self) -> None:
         self._load: Callable[[], Sequence[BoundOperation]] | None = None
-        self._offered: Sequence[tuple[BoundOperation, AgentTool]] | None = None
+        self._offered: Sequence[tuple[BoundOperation, BuiltinAgentTool]] | None = None
 
     def open(self, load: Callable[[], Sequence[BoundOperation]]) -> None:
         """Take the operations from `load` when the first turn needs them."""
@@ -36,7 +36,7 @@ class OperationTools:
         ]
 
 
-def _bind_tool(bound: BoundOperation, tool: AgentTool, caller: Caller, token: SecretStr | None) -> Tool:
+def _bind_tool(bound: BoundOperation, tool: BuiltinAgentTool, caller: Caller, token: SecretStr | None) -> Tool:
     operation = bound.operation
     model, acting = tool.request or operation.request, tool.act_as(caller) if tool.act_as else caller
 

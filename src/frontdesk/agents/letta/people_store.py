@@ -211,9 +211,9 @@ def _delete_statements(agent_id: str) -> Sequence[Delete]:
     )
 
 
-def _row(now: datetime, *, kind: AssignmentKind, **text: str | None) -> dict[str, Any]:
+def _row(now: datetime, *, kind: AssignmentKind, **columns: str | None) -> dict[str, Any]:
     empty = {"agent_id": None, "user_id": None, "template_id": None, "claim": None, "claimed_until": None}
-    return {**empty, "remark": "", "noted_at": now, "kind": str(kind), **text}
+    return {**empty, "remark": "", "noted_at": now, "kind": str(kind), **columns}
 
 
 def _assignment(row: RowMapping) -> AgentAssignment:

@@ -79,26 +79,26 @@ class DemoClient:
 
     client: httpx2.AsyncClient
 
-    async def mcp(self, tool: str, arguments: Mapping[str, Any] | None = None, **text: str) -> JsonAnswer:
-        """Call one of our MCP tools. `said` are headers, with _ for -."""
+    async def mcp(self, tool: str, arguments: Mapping[str, Any] | None = None, **headers: str) -> JsonAnswer:
+        """Call one of our MCP tools. Headers have _ for -."""
         params = {"name": tool, "arguments": dict(arguments or {})}
         frame = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        answer = await self.client.post("/mcp", json=frame, headers={**MCP_HEADERS, **_headers(text)})
+        answer = await self.client.post("/mcp", json=frame, headers={**MCP_HEADERS, **_headers(headers)})
         return _json_answer(answer)
 
-    async def rest(self, method: str, path: str, body: Mapping[str, Any] | None = None, **text: str) -> JsonAnswer:
-        answer = await self.client.request(method, path, json=body, headers=_headers(text))
+    async def rest(self, method: str, path: str, body: Mapping[str, Any] | None = None, **headers: str) -> JsonAnswer:
+        answer = await self.client.request(method, path, json=body, headers=_headers(headers))
         return _json_answer(answer)
 
-    async def talk(self, agent_id: str, user_id: str, messages: tuple[str, ...], **text: str) -> None:
+    async def talk(self, agent_id: str, user_id: str, messages: tuple[str, ...], **headers: str) -> None:
         """Open a session with an agent, send these messages in order, and wait for each answer."""
         whose = {"userId": user_id}
-        opened = await self.rest("POST", "/api/agents/sessions", {"agentId": agent_id, **whose}, **text)
+        opened = await self.rest("POST", "/api/agents/sessions", {"agentId": agent_id, **whose}, **headers)
         session = str(opened["sessionId"])
         for number, message in enumerate(messages, 1):
             sent = {"sessionId": session, "message": message, **whose}
-            await self.rest("POST", "/api/agents/messages", sent, **text)
-            await self._wait_for_answers(session, number, text)
+            await self.rest("POST", "/api/agents/messages", sent, **headers)
+            await self._wait_for_answers(session, number, headers)
 
     async def _wait_for_answers(self, session: str, answers: int, headers: Mapping[str, str]) -> None:
         with anyio.move_on_after(ANSWER_SECONDS):

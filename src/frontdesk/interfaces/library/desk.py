@@ -147,7 +147,7 @@ class AgentMethods:
 
         Args:
             agent_id: The agent's id.
-            text: What is said.
+            text: The message to the agent.
             conversation_id: The conversation; the person's first with this agent when left out.
             seconds: How long the turn may take; then it is cancelled.
 

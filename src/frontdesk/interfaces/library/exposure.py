@@ -24,7 +24,7 @@ class Unset(Enum):
 UNSET: Final = Unset.UNSET
 
 
-class Transport(Protocol):
+class CallTransport(Protocol):
     """Runs the methods of the library: in this process, or on a server."""
 
     async def call(self, name: str, arguments: Mapping[str, object]) -> Any:  # noqa: ANN401 - the type of the method's answer

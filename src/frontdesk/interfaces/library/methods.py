@@ -16,7 +16,7 @@ from frontdesk.agents.chat.api_models import (
     SessionResponse,
 )
 from frontdesk.app import HealthOutput, WhoamiOutput
-from frontdesk.interfaces.library.exposure import UNSET, Transport, Unset
+from frontdesk.interfaces.library.exposure import UNSET, CallTransport, Unset
 from frontdesk.key_operations import DeletedKeyResponse, KeyListResponse, NewKeyResponse, SingleKeyResponse
 from frontdesk.memory.model import Memory
 from frontdesk.memory.operations.activities import ActivitiesAnswer, ActivityStatsAnswer
@@ -138,7 +138,7 @@ ToolKindValue = Literal["mcp", "host"]
 class ChatMethods:
     """A person's sessions with agents."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: CallTransport) -> None:
         self._transport = transport
 
     async def open_session(self, *, agent_id: str) -> NewSessionResponse:
@@ -228,7 +228,7 @@ class ChatMethods:
 class ToolMethods:
     """Find and call the tools of servers, choose an agent's tools, and administer the catalogue."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: CallTransport) -> None:
         self._transport = transport
 
     async def search_tools(
@@ -553,7 +553,7 @@ class ToolMethods:
 class ScheduleMethods:
     """Prompts that come to an agent later, and what became of them."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: CallTransport) -> None:
         self._transport = transport
 
     async def schedule_once(
@@ -1094,7 +1094,7 @@ class ScheduleMethods:
 class KeyMethods:
     """A person's own API keys."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: CallTransport) -> None:
         self._transport = transport
 
     async def list_api_keys(self) -> KeyListResponse:
@@ -1183,7 +1183,7 @@ class KeyMethods:
 class PersonMethods:
     """A person's settings and statistics, and all of their data."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: CallTransport) -> None:
         self._transport = transport
 
     async def get_system_status(
@@ -1256,7 +1256,7 @@ class PersonMethods:
 class TaskMethods:
     """A person's tasks, their subtasks and their relations."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: CallTransport) -> None:
         self._transport = transport
 
     async def create_task(
@@ -1636,7 +1636,7 @@ class TaskMethods:
 class MemoryMethods:
     """What is remembered for a person."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: CallTransport) -> None:
         self._transport = transport
 
     async def add_memory(
@@ -2034,7 +2034,7 @@ class MemoryMethods:
 class ActivityMethods:
     """A person's activities."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: CallTransport) -> None:
         self._transport = transport
 
     async def create_activity(
@@ -2272,7 +2272,7 @@ class ActivityMethods:
 class TimelineMethods:
     """A person's timeline, with everything that is on it."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: CallTransport) -> None:
         self._transport = transport
 
     async def get_timeline_items(
@@ -2647,7 +2647,7 @@ class TimelineMethods:
 class TimeMethods:
     """The time that a person spends on tasks, activities and items."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: CallTransport) -> None:
         self._transport = transport
 
     async def get_day_time_spending(
@@ -2868,7 +2868,7 @@ class TimeMethods:
 class WorkMethods:
     """The queue of work that a person has for agents."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: CallTransport) -> None:
         self._transport = transport
 
     async def get_ai_tasks(
@@ -3189,7 +3189,7 @@ class WorkMethods:
 class CategoryMethods:
     """A person's categories."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: CallTransport) -> None:
         self._transport = transport
 
     async def get_categories(self) -> CategoryListResponse:
@@ -3269,7 +3269,7 @@ class CategoryMethods:
 class DeskMethods:
     """Everything that can be asked of Frontdesk, by capability."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: CallTransport) -> None:
         self._transport = transport
         self.chat = ChatMethods(transport)
         self.tools = ToolMethods(transport)

@@ -153,6 +153,6 @@ def server_path(name: str) -> str:
     return f"/tools/server/{quote(name, safe='')}"
 
 
-def path_with_query(path: str, **text: str) -> str:
+def path_with_query(path: str, **parameters: str) -> str:
     """A path with a query. Empty values are left out."""
-    return f"{path}?{urlencode({name: value for name, value in text.items() if value})}"
+    return f"{path}?{urlencode({name: value for name, value in parameters.items() if value})}"

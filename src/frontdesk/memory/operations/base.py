@@ -16,7 +16,16 @@ from frontdesk.memory.rest.responses import example_response
 from frontdesk.memory.service import RecordServices
 from frontdesk.memory.times import find_zone
 from frontdesk.memory.validation import RecordPage
-from frontdesk.operations import AgentTool, Call, McpPath, McpTool, OperationRequest, ResponseDocs, RestRoute, Run
+from frontdesk.operations import (
+    BuiltinAgentTool,
+    Call,
+    McpPath,
+    McpTool,
+    OperationRequest,
+    ResponseDocs,
+    RestRoute,
+    Run,
+)
 from frontdesk.text import one_line, parse_json_object
 
 MAX_TEXT = 100_000
@@ -167,9 +176,9 @@ def has_person(_services: object, caller: Caller) -> bool:
     return caller.user_id is not None and (caller.credential_id is None or caller.verified)
 
 
-def memory_agent_tool(name: str, description: str) -> AgentTool:
+def memory_agent_tool(name: str, description: str) -> BuiltinAgentTool:
     """How the built-in agents are offered an operation on the records of the person of a turn."""
-    return AgentTool(name=name, description=description, available=has_person)
+    return BuiltinAgentTool(name=name, description=description, available=has_person)
 
 
 async def person_zone(services: RecordServices, scope: PersonScope, named: str | None = None) -> ZoneInfo:
